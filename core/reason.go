@@ -1,0 +1,25 @@
+package core
+
+// Reason says why a target that has pending SSTables does not run right now.
+type Reason string
+
+// The reasons. ReasonNone means that nothing is in the way.
+const (
+	ReasonNone             Reason = ""
+	ReasonNotSelected      Reason = "not_selected"
+	ReasonNoDemand         Reason = "no_demand"
+	ReasonDirect           Reason = "direct"
+	ReasonLatched          Reason = "latched"
+	ReasonDraining         Reason = "draining"
+	ReasonModeDisagreement Reason = "mode_disagreement"
+	ReasonOwnedElsewhere   Reason = "owned_elsewhere"
+	ReasonRecovering       Reason = "recovering"
+	ReasonBackoff          Reason = "backoff"
+	ReasonBadShard         Reason = "bad_shard"
+	ReasonNoWorker         Reason = "no_worker"
+	ReasonNoSlot           Reason = "no_slot"
+	ReasonKVDown           Reason = "kv_down"
+	ReasonLakeUnsafe       Reason = "lake_unsafe"
+	ReasonLakeChanged      Reason = "lake_changed"
+	ReasonAttention        Reason = "attention"
+)
