@@ -15,3 +15,18 @@ const (
 	MarksAsPlanned  Name = "marks-as-planned" // marks are those before or those planned
 	DirectSuccessor Name = "direct-successor" // tombstones follow the read version directly
 )
+
+// The rules of storage (adapters/lake, adapters/lance).
+const (
+	PutIfAbsent         Name = "put-if-absent"          // a manifest is published by link(2), never by rename
+	LakeClaim           Name = "lake-claim"             // a lake that belongs to another KV is refused
+	NumberTaken         Name = "number-taken"           // an execution number of another execution is refused
+	FenceUnknownFlags   Name = "fence-unknown-flags"    // a manifest with unknown writer flags is not fenced
+	FenceTableID        Name = "fence-table-id"         // a fence takes only the table that it was meant for
+	FenceDirection      Name = "fence-direction"        // a lake that went back is not fenced
+	FenceTransaction    Name = "fence-transaction"      // a fence carries an inline transaction to rebase across
+	HintIsNotTruth      Name = "hint-is-not-truth"      // the newest version comes from a listing alone
+	IOErrorIsNotAbsent  Name = "io-error-is-not-absent" // a listing that failed says nothing about versions
+	MixedSchemes        Name = "mixed-schemes"          // a table with both naming schemes is refused
+	BodyNamesItsVersion Name = "body-names-its-version" // a manifest is read only if its body says its name's version
+)
