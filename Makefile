@@ -1,0 +1,60 @@
+# Everything a developer or CI runs. `make help` lists it.
+# Needed on the machine: git, make, Go 1.26 or newer, Python 3.11 or newer with venv. The rest is installed
+# here: .venv/ (the engine and the stock clients), .venv-lint/ (ruff) and Go's own caches.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+# PYTHON=/path/to/python3 overrides the search of scripts/find-python.
+export PYTHON
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Other builds of the tree, each vetted by `make lint`.
+TAGS := guards
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/sluice
+	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/sluice ./cmd/sluice
+
+# The copy of the lock inside the environment is the stamp: a changed lock makes the environment anew.
+.PHONY: .venv
+.venv: .venv/installed.lock ## make .venv, the Python of the engine and of the stock clients
+
+.venv/installed.lock: python/requirements.lock scripts/venv
+	scripts/venv .venv python/requirements.lock
+
+.venv-lint/installed.lock: python/lint.lock scripts/venv
+	scripts/venv .venv-lint python/lint.lock
+
+.PHONY: lock
+lock: ## write python/*.lock anew from python/*.in
+	scripts/lock-python
+
+.PHONY: demo
+demo: build .venv ## two real tables, a late commit, a killed engine: on a fresh lake
+	@scripts/demo
+
+.PHONY: test
+test: .venv ## all tests that need nothing more than the four tools
+	$(GO) test -timeout 5m ./...
+
+.PHONY: guards
+guards: .venv ## take out each guarded rule in turn and see its test fail
+	$(GO) run ./guard/check
+
+.PHONY: lint
+lint: .venv-lint/installed.lock ## gofmt, vet, staticcheck's checks, ruff
+	scripts/lint $(TAGS)
+
+.PHONY: bench-merge
+bench-merge: build .venv ## 64 generations into 500,000 rows, against a plain pylance loop
+	scripts/bench-merge
+
+.PHONY: clean
+clean: ## remove what the other targets made
+	rm -rf bin .venv .venv-lint .ruff_cache
