@@ -1,0 +1,107 @@
+package core
+
+import (
+	"fmt"
+)
+
+// Adoption is how a table enters the protocol: one commit writes a new id into its metadata, over one
+// that is there too (clones and copies carry the id of their origin), and one fence goes to each shard.
+// Since that occupies latest + 1 of every resource, whatever an unknown past had in flight is dead.
+
+// Adoptable says why a table can't be merged at all; nothing has been written by then.
+func Adoptable(t Table) Failure {
+	switch {
+	case t.Base.UnknownFlags != 0:
+		return Failure{Code: CodeTableFormat, Detail: fmt.Sprintf("the table has writer feature flags %#x that this program does not know; use a newer Sluice", t.Base.UnknownFlags)}
+	case !t.Base.MemWAL:
+		return Failure{Code: CodeNoMemWAL, Detail: "the table has no MemWAL index: it takes no LSM writes, so there is nothing to merge; create it with an LSM write spec"}
+	case !t.Base.PrimaryKey:
+		return Failure{Code: CodeNoPrimaryKey, Detail: "the table has no primary key, and without one a merge can't be made exactly once; set an unenforced primary key in its schema"}
+	}
+	return Failure{}
+}
+
+// Standing is how a known table stands before a reservation.
+type Standing uint8
+
+// The standings of a table.
+const (
+	StandsKnown     Standing = iota // it is the one that we know
+	StandsUnadopted                 // no id, or ours is gone by the user's own restore: adopt it
+	StandsRefused                   // closed until a person runs `sluice adopt`
+)
+
+// Stand compares a table with what the KV knows of it. seen is the record, nil if the KV knows nothing.
+//
+// An execution that the lake knows and the KV does not is lost or doubled history: the KV was restored
+// from a backup, its file was deleted, copied or used on a second machine (attack kv-restored). Then
+// nothing runs until a person has said which one counts.
+func Stand(rec *TableRecord, t Table, numbers []Number) (Standing, Failure) {
+	highest := uint64(0)
+	for _, n := range numbers {
+		highest = max(highest, n.N)
+	}
+	known := uint64(0)
+	if rec != nil {
+		known = rec.LastExecution
+	}
+	if highest > known {
+		return StandsRefused, Failure{Code: CodeLakeChanged, Detail: fmt.Sprintf("the lake knows execution %d of %s, but the KV only %d: the KV was restored, copied or replaced; run `sluice adopt %s` with the KV that is to own it", highest, t.Target, known, t.Target)}
+	}
+	if f := Adoptable(t); !f.OK() {
+		return StandsRefused, f
+	}
+	switch {
+	case rec == nil:
+		return StandsUnadopted, Failure{}
+	case t.Base.Version < rec.LastSeen:
+		return StandsRefused, Failure{Code: CodeLakeWentBack, Detail: fmt.Sprintf("the lake shows version %d of %s, but %d was there before: it was restored from an older copy or dropped and made again; run `sluice adopt %s` when it is as you want it", t.Base.Version, t.Target, rec.LastSeen, t.Target)}
+	case t.Base.TableID == "":
+		return StandsUnadopted, Failure{}
+	}
+	if f := SameIdentity(rec.ID, rec.Scheme, t.Base); !f.OK() {
+		f.Detail += fmt.Sprintf("; run `sluice adopt %s` if that is intended", t.Target)
+		return StandsRefused, f
+	}
+	return StandsKnown, Failure{}
+}
+
+// AdoptionSteps are the resources to occupy for an adoption with the version each must take: the base
+// first, then every shard.
+func AdoptionSteps(t Table) []Watermark {
+	steps := []Watermark{{Base, t.Base.Version + 1}}
+	for _, s := range t.Shards {
+		steps = append(steps, Watermark{ShardResource(s.Shard), s.Version + 1})
+	}
+	return steps
+}
+
+// Adopt records an adopted table. It compares that the record is still the one that was judged and that
+// nobody owns the table: an execution that runs on the old identity is recovered first.
+func Adopt(seen Seen[TableRecord], t Target, id TableID, scheme NamingScheme, adopted Version, numbers []Number) Txn {
+	rec := TableRecord{ID: id, Path: t.Path(), Scheme: scheme, Adopted: adopted, LastSeen: adopted, LastExecution: seen.Value.LastExecution}
+	for _, n := range numbers {
+		rec.LastExecution = max(rec.LastExecution, n.N)
+	}
+	return Txn{
+		Name: "adopt",
+		If:   []Cond{seen.Unchanged(), Absent(OwnerKey(t))},
+		Then: []Op{Put(TableKey(t), Encode(rec))},
+	}
+}
+
+// SetLatch writes the latch of a target. It compares the latch and all masters that it was judged by.
+func SetLatch(v *View, t Target, l Latch) Txn {
+	conds := []Cond{v.Target(t).Latch.Unchanged(), RangeUnchanged(MasterRange(), v.Revision)}
+	return Txn{Name: "latch", If: conds, Then: []Op{Put(ModeKey(t), Encode(l))}}
+}
+
+// PostDemand merges a post into the demand.
+func PostDemand(seen Seen[Demand], t Target, d Demand) Txn {
+	return Txn{Name: "post-demand", If: []Cond{seen.Unchanged()}, Then: []Op{d.op(t)}}
+}
+
+// Charge records a failure that stopped a target before any execution of it was reserved.
+func Charge(seen Seen[FailureRecord], f Failure, at WallMillis) Txn {
+	return Txn{Name: "charge", If: []Cond{seen.Unchanged()}, Then: []Op{Put(seen.Key, Encode(seen.Value.Charged(f, at)))}}
+}

@@ -1,0 +1,116 @@
+package core
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// FailureRecord is the budget of one (target, endpoint): the durable record of its repeated failures.
+// It never goes down except by that pair's own success (invariant 5).
+type FailureRecord struct {
+	Target    Target     `json:"target"`
+	Endpoint  Endpoint   `json:"endpoint"`
+	Class     Class      `json:"class,omitempty"`
+	Code      Code       `json:"code,omitempty"`
+	Attempts  int        `json:"consecutive_attempts"`
+	LastError string     `json:"last_error,omitempty"`
+	Last      WallMillis `json:"last_failure_ms,omitempty"`
+	// Delay is what a reader waits, from its own first sight of the record: a writer whose clock is
+	// ahead can't postpone the retry for hours (attack clock-ahead). Next is only shown.
+	Delay     int64      `json:"delay_ms,omitempty"`
+	Next      WallMillis `json:"next_retry_ms,omitempty"`
+	Attention bool       `json:"needs_attention"`
+	// BadShards are left out of passes until their own retry is due.
+	BadShards []BadShard `json:"bad_shards,omitempty"`
+}
+
+// BadShard is one shard whose data stops a pass.
+type BadShard struct {
+	Shard      ShardID    `json:"shard"`
+	Generation Generation `json:"generation,omitempty"`
+	Code       Code       `json:"code"`
+	Detail     string     `json:"detail,omitempty"`
+}
+
+// MaxErrorLength bounds the stored text of an error, in characters.
+const MaxErrorLength = 4096
+
+// AttentionFrom is the attempt from which retries are hourly and raise attention.
+const AttentionFrom = 15
+
+// retryDelay is the wait after the n-th consecutive failure of a class.
+func retryDelay(c Class, n int) (delay time.Duration, attention bool) {
+	if c != Transient {
+		return time.Hour, true
+	}
+	steps := []time.Duration{2, 2, 30, 60, 120, 240, 480, 900}
+	if n >= AttentionFrom {
+		return time.Hour, true
+	}
+	return steps[min(n, len(steps))-1] * time.Second, false
+}
+
+// Charged is the budget after one more failure. A data failure that names its shard leaves that shard
+// out of the next pass, which is otherwise due at once (attack one-bad-shard).
+func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
+	r.Attempts++
+	r.Code, r.Class = f.Code, f.Code.Class()
+	r.LastError = truncate(f.Detail, MaxErrorLength)
+	r.Last = at
+	delay, attention := retryDelay(r.Class, r.Attempts)
+	r.Attention = r.Attention || attention
+	if r.Class == Data && f.Shard != "" {
+		r.BadShards = addBad(r.BadShards, BadShard{f.Shard, f.Generation, f.Code, truncate(f.Detail, 256)})
+		if f.Other != "" {
+			r.BadShards = addBad(r.BadShards, BadShard{f.Other, 0, f.Code, truncate(f.Detail, 256)})
+		}
+	}
+	r.Delay = delay.Milliseconds()
+	r.Next = at + WallMillis(r.Delay)
+	return r
+}
+
+// Cleared is the budget after a success that merged the given shards; empty is true if nothing of it
+// is left to keep.
+func (r FailureRecord) Cleared(merged []ShardID) (out FailureRecord, empty bool) {
+	bad := slices.DeleteFunc(slices.Clone(r.BadShards), func(b BadShard) bool { return slices.Contains(merged, b.Shard) })
+	if len(bad) == 0 {
+		return FailureRecord{}, true
+	}
+	// The good shards are fine again; the bad ones keep their attention and their hourly retry.
+	r.BadShards = bad
+	return r, false
+}
+
+// Bad reports whether passes leave the shard out for now.
+func (r FailureRecord) Bad(s ShardID) bool {
+	return slices.ContainsFunc(r.BadShards, func(b BadShard) bool { return b.Shard == s })
+}
+
+// Due reports which of the shards may be tried, by a reader that first saw the record `seen` ago.
+//
+// While the retry is not due, nothing may be tried, unless the failure named its shards: then the others
+// go on at once and only those wait.
+func (r FailureRecord) Due(shards []ShardID, seen time.Duration) []ShardID {
+	if r.Attempts == 0 || seen >= time.Duration(r.Delay)*time.Millisecond {
+		return shards
+	}
+	if len(r.BadShards) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(shards), r.Bad)
+}
+
+func addBad(bad []BadShard, b BadShard) []BadShard {
+	bad = slices.DeleteFunc(slices.Clone(bad), func(o BadShard) bool { return o.Shard == b.Shard })
+	i, _ := slices.BinarySearchFunc(bad, b.Shard, func(o BadShard, s ShardID) int { return strings.Compare(string(o.Shard), string(s)) })
+	return slices.Insert(bad, i, b)
+}
+
+func truncate(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n])
+	}
+	return s
+}

@@ -1,0 +1,280 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/sluice-data/sluice/guard"
+)
+
+// The seven transactions of an execution's life. Each is a pure function from records to a [Txn]; the
+// simulator executes the very same ones. Together they keep one execution per target: ownership is a
+// record without a lease that outlives every process, and it changes hands only through Freeze, the
+// fences and FinishRecovery.
+
+// Judged is what a reservation was judged by. All of it is compared, so a decision made on an old view
+// fails instead of acting.
+type Judged struct {
+	View     *View
+	Target   Target
+	Worker   Seen[WorkerRecord]
+	Failures []Seen[FailureRecord] // the budgets that had to be due
+}
+
+// Reserve makes e the one execution of its target.
+//
+// It holds invariant 1 because the owner must be absent, and 6 because everything that the mode was
+// derived from is compared: latch, policy, the chosen worker, and the masters, both those that were
+// there and any that came since.
+func Reserve(j Judged, e Execution) Txn {
+	assert(e.Phase == Reserved, "reserve %s of %s in phase %s", e.ID, e.Target, e.Phase)
+	tv := j.View.Target(e.Target)
+	table := tv.Table.Value
+	assert(tv.Table.Present() && e.Number == table.LastExecution+1, "reserve number %d of %s after %d", e.Number, e.Target, table.LastExecution)
+	table.LastExecution = e.Number
+	conds := []Cond{
+		tv.Table.Unchanged(), tv.Latch.Unchanged(), tv.Policy.Unchanged(), tv.Demand.Unchanged(),
+		RangeUnchanged(MasterRange(), j.View.Revision), j.Worker.Unchanged(),
+	}
+	if !guard.Out(guard.ReserveNoOwner) {
+		conds = append(conds, Absent(OwnerKey(e.Target)))
+	}
+	for _, m := range j.View.Masters {
+		conds = append(conds, m.Unchanged())
+	}
+	for _, f := range j.Failures {
+		conds = append(conds, f.Unchanged())
+	}
+	return Txn{
+		Name: "reserve",
+		If:   conds,
+		Then: []Op{
+			Put(TableKey(e.Target), Encode(table)),
+			Put(OwnerKey(e.Target), Encode(e.ID)),
+			Put(ExecutionKey(e.Target), Encode(e)),
+			tv.Demand.Value.Take(e.Shards).op(e.Target),
+		},
+	}
+}
+
+// owned compares that e, exactly as it was seen, is still the execution that owns its target.
+func owned(e Execution) []Cond {
+	return []Cond{Holds(OwnerKey(e.Target), Encode(e.ID)), Holds(ExecutionKey(e.Target), Encode(e))}
+}
+
+// Started is the record that Start writes: e now runs in the process with this instance and nonce, with
+// this plan, and nothing of it changes while it runs.
+func Started(e Execution, instance Instance, nonce string, base Version, marks Marks, plan []ShardPlan, at WallMillis) Execution {
+	e.Phase, e.Instance, e.Nonce = Running, instance, nonce
+	e.BaseVersion, e.Marks, e.Plan, e.Started = base, marks, plan, at
+	return e
+}
+
+// Start turns the reserved execution into a running one. The instance and nonce in it keep a second
+// process with the same endpoint name from taking it for its own (attack twin-workers).
+func Start(reserved, running Execution) Txn {
+	assert(reserved.Phase == Reserved && running.Phase == Running, "start %s: %s to %s", reserved.ID, reserved.Phase, running.Phase)
+	return Txn{
+		Name: "start",
+		If:   owned(reserved),
+		Then: []Op{
+			Put(ExecutionKey(reserved.Target), Encode(running)),
+			Put(AdmittedKey(reserved.Target), Encode(Watermarks{Execution: reserved.ID})),
+		},
+	}
+}
+
+// Admit lets one commit of one version of one resource proceed.
+//
+// It holds invariants 1 and 3 because it compares the whole execution record, which is Running, started
+// by this process and immutable until it is frozen; and invariant 2 because Freeze rewrites that record,
+// so that every Admit not applied by then fails. An Admit whose answer is lost may be asked again:
+// raising a watermark twice is raising it once.
+func Admit(e Execution, w Watermarks, r ResourceID, v Version) Txn {
+	assert(e.Phase == Running, "admit %s v%d of %s in phase %s", r, v, e.Target, e.Phase)
+	assert(w.Execution == e.ID, "admit for %s on the watermarks of %s", e.ID, w.Execution)
+	conds := append(owned(e), Holds(AdmittedKey(e.Target), Encode(w)))
+	if guard.Out(guard.AdmitRunning) {
+		conds = nil
+	}
+	return Txn{Name: "admit", If: conds, Then: []Op{Put(AdmittedKey(e.Target), Encode(w.Raise(r, v)))}}
+}
+
+// Finish ends a running execution: Finished if every commit of it has a definite result, else Uncertain,
+// which only a recovery can end.
+func Finish(e Execution, definite bool, end Failure, at WallMillis) (Execution, Txn) {
+	assert(e.Phase == Running, "finish %s of %s in phase %s", e.ID, e.Target, e.Phase)
+	done := e
+	done.Phase, done.End, done.Ended = Finished, &end, at
+	if !definite && !guard.Out(guard.UncertainIsNotFinished) {
+		done.Phase = Uncertain
+	}
+	return done, Txn{Name: "finish", If: owned(e), Then: []Op{Put(ExecutionKey(e.Target), Encode(done))}}
+}
+
+// Freeze closes admission for an execution that is to be recovered.
+//
+// It compares the exact record that was judged, phase included, so that an execution that has finished
+// meanwhile stays a success (attack stale-freeze); and where it was judged by a lack of progress, the
+// exact progress record, so that a step completed at the last moment wins.
+func Freeze(e Execution, progress *Seen[Progress], why Failure, by Instance, at WallMillis) (Execution, Txn) {
+	assert(e.Phase == Reserved || e.Phase == Running || e.Phase == Uncertain, "freeze %s of %s in phase %s", e.ID, e.Target, e.Phase)
+	frozen := e
+	frozen.Phase, frozen.Frozen, frozen.By = Recovering, at, by
+	if e.Phase != Uncertain { // an uncertain end keeps its own reason
+		frozen.End = &why
+	}
+	conds := owned(e)
+	if progress != nil {
+		conds = append(conds, progress.Unchanged())
+	}
+	return frozen, Txn{Name: "freeze", If: conds, Then: []Op{Put(ExecutionKey(e.Target), Encode(frozen))}}
+}
+
+// DeletesWait is how long a batch of deletes may be on its way after it was sent.
+const DeletesWait = 15 * time.Minute
+
+// FinishRecovery says that no commit admitted by the execution can take effect any more: every admitted
+// version is occupied. deletes is the target's record of a batch of deletes on its way; the caller has
+// made sure that there is none or that it is older than [DeletesWait].
+func FinishRecovery(e Execution, fenced []Fenced, deletes Cond) (Execution, Txn) {
+	assert(e.Phase == Recovering, "finish the recovery of %s of %s in phase %s", e.ID, e.Target, e.Phase)
+	rec := e
+	rec.Phase, rec.Fenced = Recovered, fenced
+	return rec, Txn{
+		Name: "finish-recovery",
+		If:   append(owned(e), deletes),
+		Then: []Op{Put(ExecutionKey(e.Target), Encode(rec))},
+	}
+}
+
+// Released is everything that Release decides from.
+type Released struct {
+	Execution Execution
+	// Table is what the base says now: its marks, not the reporter, decide the outcome.
+	Table Table
+	// Target holds the records that Release reads and compares.
+	Target *TargetView
+	At     WallMillis
+	By     Instance
+}
+
+// Outcome judges an ended execution by the base: marks at or above what the pass planned are a success,
+// whatever anybody reported.
+func (r Released) Outcome() (merged bool, f Failure) {
+	e := r.Execution
+	reached := e.Started > 0
+	for _, p := range e.Plan {
+		if r.Table.Base.Marks.Of(p.Shard) < p.Last {
+			reached = false
+		}
+	}
+	end := Failure{}
+	if e.End != nil {
+		end = *e.End
+	}
+	switch {
+	case reached && (len(e.Plan) > 0 || end.OK()):
+		return true, Failure{}
+	case end.OK():
+		return false, Failure{Code: CodeEngineUnknown, Detail: "the engine reported success, but the base's marks don't show it"}
+	}
+	return false, end
+}
+
+// Release gives the table back, in one transaction: ownership, execution and watermarks go; the budget
+// is cleared or charged; shards that were not finished return to the demand with their old time; what
+// happened is written down. A Release whose answer is lost can't charge twice: the second finds the
+// execution gone (attack release-unknown).
+func Release(r Released) Txn {
+	e, tv := r.Execution, r.Target
+	assert(e.Phase == Finished || e.Phase == Recovered, "release %s of %s in phase %s", e.ID, e.Target, e.Phase)
+	merged, failure := r.Outcome()
+	budget := tv.Failure(e.Target, e.Charge)
+	table := tv.Table.Value
+	table.LastSeen = max(table.LastSeen, r.Table.Base.Version)
+	ops := []Op{
+		Delete(OwnerKey(e.Target)), Delete(ExecutionKey(e.Target)),
+		Delete(AdmittedKey(e.Target)), Delete(ProgressKey(e.Target)),
+		Put(TableKey(e.Target), Encode(table)),
+	}
+	after := budget.Value
+	switch {
+	case merged:
+		var gone bool
+		if after, gone = budget.Value.Cleared(e.shards()); gone {
+			ops = append(ops, Delete(budget.Key))
+		} else {
+			ops = append(ops, Put(budget.Key, Encode(after)))
+		}
+	case failure.Code.Charged() && !guard.Out(guard.ReleaseCharges):
+		after = budget.Value.Charged(failure, r.At)
+		ops = append(ops, Put(budget.Key, Encode(after)))
+	}
+	demand := tv.Demand.Value
+	if back := r.unfinished(after); len(back) > 0 {
+		demand, _ = demand.Add(cmp.Or(e.Requested, r.At), back, "unfinished")
+	}
+	ops = append(ops, demand.op(e.Target))
+	counters := Counters{}
+	if tv.Progress.Present() && tv.Progress.Value.Execution == e.ID {
+		counters = tv.Progress.Value.Counters
+	}
+	ops = append(ops, historyOps(e, History{
+		Execution: e, Merged: merged, Failure: failure, Base: r.Table.Base.Version, Counters: counters, Released: r.At,
+	})...)
+	if e.Phase == Recovered {
+		ops = append(ops, takeoverOps(e, failure, r)...)
+	}
+	return Txn{
+		Name: "release",
+		If:   append(owned(e), budget.Unchanged(), tv.Demand.Unchanged(), tv.Table.Unchanged()),
+		Then: ops,
+	}
+}
+
+// unfinished are the shards that still have something to merge: those of the execution, and on a table
+// that shows more pending, all of that.
+func (r Released) unfinished(budget FailureRecord) []ShardID {
+	var out []ShardID
+	for _, s := range r.Table.Shards {
+		if len(r.Table.Pending(s)) > 0 {
+			out = append(out, s.Shard)
+		}
+	}
+	if r.Table.Base.Version == 0 { // the table could not be read: nothing is known to be finished
+		out = slices.Clone(r.Execution.Shards)
+	}
+	return out
+}
+
+func historyOps(e Execution, h History) []Op {
+	ops := []Op{Put(HistoryKey(e.Target, e.Number), Encode(h))}
+	if e.Number > KeptHistory {
+		all := HistoryRange(e.Target)
+		ops = append(ops, DeleteAll(Range{all.Key, HistoryKey(e.Target, e.Number-KeptHistory+1)}))
+	}
+	return ops
+}
+
+func takeoverOps(e Execution, why Failure, r Released) []Op {
+	ops := []Op{Put(TakeoverKey(e.Target, e.Number), Encode(Takeover{
+		Execution: e.ID, Endpoint: e.Endpoint, Reason: why, Fenced: e.Fenced,
+		Frozen: e.Frozen, Released: r.At, Barrier: max(0, r.At-e.Frozen), By: r.By,
+	}))}
+	if e.Number > KeptHistory {
+		all := TakeoverRange(e.Target)
+		ops = append(ops, DeleteAll(Range{all.Key, TakeoverKey(e.Target, e.Number-KeptHistory+1)}))
+	}
+	return ops
+}
+
+// shards are the shards that the execution planned.
+func (e Execution) shards() []ShardID {
+	out := make([]ShardID, 0, len(e.Plan))
+	for _, p := range e.Plan {
+		out = append(out, p.Shard)
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// View is what a process knows of the KV's records: a snapshot, kept up to date by changes. It may lag
+// behind; every transaction compares what it was judged by, so acting on an old view fails harmlessly.
+type View struct {
+	Revision Revision
+	Targets  map[Target]*TargetView
+	Masters  []Seen[MasterRecord] // sorted by key
+	Workers  []Seen[WorkerRecord] // sorted by key
+	// Broken are keys whose record can't be read; their target runs nothing (mode unreadable = no merge).
+	Broken map[string]bool
+}
+
+// TargetView is what is known of one target.
+type TargetView struct {
+	Table     Seen[TableRecord]
+	Owner     Seen[ExecutionID]
+	Execution Seen[Execution]
+	Admitted  Seen[Watermarks]
+	Progress  Seen[Progress]
+	Demand    Seen[Demand]
+	Latch     Seen[Latch]
+	Policy    Seen[Policy]
+	Failures  []Seen[FailureRecord] // sorted by key
+	Broken    bool
+}
+
+// Seen is a record together with the revision at which it was seen; an absent record has Mod 0.
+type Seen[R any] struct {
+	Key   string
+	Value R
+	Raw   string
+	Mod   Revision
+}
+
+// Present reports whether the record exists.
+func (s Seen[R]) Present() bool { return s.Mod != 0 }
+
+// Unchanged compares that the record is still the one that was seen (or still absent).
+func (s Seen[R]) Unchanged() Cond { return Unchanged(s.Key, s.Mod) }
+
+// Pointer is the value, or nil if the record is absent.
+func (s Seen[R]) Pointer() *R {
+	if !s.Present() {
+		return nil
+	}
+	return &s.Value
+}
+
+// NewView is a view that knows nothing.
+func NewView() *View { return &View{Targets: map[Target]*TargetView{}, Broken: map[string]bool{}} }
+
+// ViewOf is the view of a snapshot.
+func ViewOf(rev Revision, records []Record) *View {
+	v := NewView()
+	v.Revision = rev
+	for _, r := range records {
+		v.put(r)
+	}
+	return v
+}
+
+// Target is what is known of t; never nil.
+func (v *View) Target(t Target) *TargetView {
+	tv, ok := v.Targets[t]
+	if !ok {
+		tv = &TargetView{
+			Table: absent[TableRecord](TableKey(t)), Owner: absent[ExecutionID](OwnerKey(t)),
+			Execution: absent[Execution](ExecutionKey(t)), Admitted: absent[Watermarks](AdmittedKey(t)),
+			Progress: absent[Progress](ProgressKey(t)), Demand: absent[Demand](DemandKey(t)),
+			Latch: absent[Latch](ModeKey(t)), Policy: absent[Policy](PolicyKey(t)),
+		}
+		v.Targets[t] = tv
+	}
+	return tv
+}
+
+// Failure is the budget of an endpoint.
+func (tv *TargetView) Failure(t Target, e Endpoint) Seen[FailureRecord] {
+	key := FailureKey(t, e)
+	for _, f := range tv.Failures {
+		if f.Key == key {
+			return f
+		}
+	}
+	f := absent[FailureRecord](key)
+	f.Value = FailureRecord{Target: t, Endpoint: e}
+	return f
+}
+
+func absent[R any](key string) Seen[R] { return Seen[R]{Key: key} }
+
+// Apply brings the view up to a batch of changes and returns the targets that it touched, sorted.
+func (v *View) Apply(rev Revision, puts []Record, deletes []string) []Target {
+	v.Revision = max(v.Revision, rev)
+	touched := map[Target]bool{}
+	for _, r := range puts {
+		if t, ok := v.put(r); ok {
+			touched[t] = true
+		}
+	}
+	for _, key := range deletes {
+		if t, ok := v.put(Record{Key: key}); ok {
+			touched[t] = true
+		}
+	}
+	return sortedKeys(touched)
+}
+
+// put stores one record; one with Mod 0 is a deletion.
+func (v *View) put(r Record) (t Target, ok bool) {
+	kind, rest, _ := strings.Cut(strings.TrimPrefix(r.Key, Root), "/")
+	switch kind {
+	case "master":
+		v.Masters = setIn(v, v.Masters, r)
+		return "", false
+	case "worker":
+		v.Workers = setIn(v, v.Workers, r)
+		return "", false
+	}
+	seg, _, _ := strings.Cut(rest, "/")
+	t, err := TargetOfSegment(seg)
+	if err != nil {
+		return "", false // not a record of a target: kv, load
+	}
+	tv := v.Target(t)
+	switch kind {
+	case "table":
+		set(v, &tv.Table, r)
+	case "owner":
+		set(v, &tv.Owner, r)
+	case "execution":
+		set(v, &tv.Execution, r)
+	case "admitted":
+		set(v, &tv.Admitted, r)
+	case "progress":
+		set(v, &tv.Progress, r)
+	case "demand":
+		set(v, &tv.Demand, r)
+	case "mode":
+		set(v, &tv.Latch, r)
+	case "policy":
+		set(v, &tv.Policy, r)
+	case "failure":
+		tv.Failures = setIn(v, tv.Failures, r)
+	default:
+		return "", false // history, takeover: read when asked for
+	}
+	tv.Broken = v.anyBroken(t)
+	return t, true
+}
+
+func (v *View) anyBroken(t Target) bool {
+	for key := range v.Broken {
+		_, rest, _ := strings.Cut(strings.TrimPrefix(key, Root), "/")
+		if seg, _, _ := strings.Cut(rest, "/"); seg == t.segment() {
+			return true
+		}
+	}
+	return false
+}
+
+func set[R any](v *View, s *Seen[R], r Record) {
+	delete(v.Broken, r.Key)
+	*s = Seen[R]{Key: r.Key, Raw: r.Value, Mod: r.Mod}
+	if r.Mod == 0 {
+		return
+	}
+	value, err := Decode[R](r.Key, r.Value)
+	if err != nil {
+		v.Broken[r.Key] = true
+		return
+	}
+	s.Value = value
+}
+
+func setIn[R any](v *View, list []Seen[R], r Record) []Seen[R] {
+	i, ok := slices.BinarySearchFunc(list, r.Key, func(s Seen[R], key string) int { return cmp.Compare(s.Key, key) })
+	switch {
+	case r.Mod == 0 && ok:
+		delete(v.Broken, r.Key)
+		return slices.Delete(list, i, i+1)
+	case r.Mod == 0:
+		return list
+	case !ok:
+		list = slices.Insert(list, i, Seen[R]{})
+	}
+	set(v, &list[i], r)
+	return list
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
