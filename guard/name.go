@@ -30,3 +30,20 @@ const (
 	MixedSchemes        Name = "mixed-schemes"          // a table with both naming schemes is refused
 	BodyNamesItsVersion Name = "body-names-its-version" // a manifest is read only if its body says its name's version
 )
+
+// The rules of the transactions (core/transaction.go).
+const (
+	ReserveNoOwner         Name = "reserve-no-owner"          // Reserve compares that nobody owns the table
+	AdmitRunning           Name = "admit-running"             // Admit compares the running execution
+	UncertainIsNotFinished Name = "uncertain-is-not-finished" // an unknown commit ends as Uncertain
+	ReleaseCharges         Name = "release-charges"           // a failure is charged in Release
+)
+
+// The rules of the KV (adapters/bolt).
+const (
+	CondHolds     Name = "cond-holds"     // a key must have the value that was compared
+	CondAbsent    Name = "cond-absent"    // a key that must not exist doesn't
+	CondUnchanged Name = "cond-unchanged" // a key was last written at the revision compared
+	CondRange     Name = "cond-range"     // nothing in a range was written after a revision
+	LeasesEnd     Name = "leases-end"     // leased keys go with the process that wrote them
+)
