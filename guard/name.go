@@ -47,3 +47,19 @@ const (
 	CondRange     Name = "cond-range"     // nothing in a range was written after a revision
 	LeasesEnd     Name = "leases-end"     // leased keys go with the process that wrote them
 )
+
+// The rules of the gate (core/gatekey.go, core/gateaccess.go, adapters/gate).
+const (
+	EncodedKey        Name = "encoded-key"          // a key that means something else once decoded again is refused
+	MultipartManifest Name = "multipart-manifest"   // a version is never put by parts or by a copy
+	IfNoneMatchOnly   Name = "if-none-match-only"   // a version is never put without If-None-Match
+	NewNamesOnly      Name = "new-names-only"       // an execution never changes a file that is there
+	NoDelete          Name = "no-delete"            // an execution deletes nothing
+	TableInUse        Name = "table-in-use"         // a client does not delete what an execution builds on
+	SluiceHidden      Name = "sluice-hidden"        // no client sees _sluice/
+	OneTurn           Name = "one-turn"             // one put of a key at a time goes to storage
+	ReadBackBefore412 Name = "read-back-before-412" // a conflict is answered only once it is read back as present
+	HoldHungUp        Name = "hold-hung-up"         // a held put is dropped once its sender is gone
+	HoldRevoked       Name = "revoked"              // a held put is dropped once its credential is revoked
+	TransactionFrozen Name = "transaction-frozen"   // a transaction file that a landed commit names never changes
+)
