@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,12 +14,8 @@ import (
 	"github.com/sluice-data/sluice/guard"
 )
 
-// Numbered is one execution of a table as the lake remembers it. The lake's memory is what tells a KV that
-// was restored, deleted or copied that it has lost or doubled history.
-type Numbered struct {
-	Number    uint64
-	Execution core.ExecutionID
-}
+// Executions of a table are numbered, and the lake keeps the last numbers with their executions: that memory
+// is what tells a KV that was restored, deleted or copied that it has lost or doubled history.
 
 // What pruning leaves, whatever its age, and for how long it leaves the rest.
 const (
@@ -64,12 +61,12 @@ func PutNumber(ctx context.Context, l Lake, t core.Target, n uint64, x core.Exec
 
 // ListNumbers returns what the lake remembers of the table's executions, sorted by number. A folder that
 // can't be read is an error, never an empty list: an empty list would mean that no history was lost.
-func ListNumbers(ctx context.Context, l Lake, t core.Target) ([]Numbered, error) {
+func ListNumbers(ctx context.Context, l Lake, t core.Target) ([]core.Number, error) {
 	level, err := l.Children(ctx, numberFolder(t))
 	if err != nil {
 		return nil, fmt.Errorf("list the executions of %s in the lake: %w", t, err)
 	}
-	var out []Numbered
+	var out []core.Number
 	for _, name := range level.Objects {
 		n, err := strconv.ParseUint(name, 10, 64)
 		if err != nil || strconv.FormatUint(n, 10) != name {
@@ -82,14 +79,9 @@ func ListNumbers(ctx context.Context, l Lake, t core.Target) ([]Numbered, error)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Numbered{n, x})
+		out = append(out, core.Number{N: n, Execution: x})
 	}
-	slices.SortFunc(out, func(a, b Numbered) int {
-		if a.Number < b.Number {
-			return -1
-		}
-		return 1 // numbers are distinct
-	})
+	slices.SortFunc(out, func(a, b core.Number) int { return cmp.Compare(a.N, b.N) })
 	return out, nil
 }
 
@@ -101,7 +93,7 @@ func PruneNumbers(ctx context.Context, l Lake, t core.Target, now core.WallMilli
 		return err
 	}
 	for _, n := range numbers[:max(0, len(numbers)-keptNumbers)] {
-		key := numberKey(t, n.Number)
+		key := numberKey(t, n.N)
 		info, err := l.Head(ctx, key)
 		if errors.Is(err, ErrNotExist) {
 			continue

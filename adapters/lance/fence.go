@@ -17,13 +17,16 @@ type FenceRequest struct {
 	Resource core.ResourceID
 	// Version is the number to occupy: the latest one + 1.
 	Version core.Version
-	// TableID and Scheme are those of the execution. Another one is another table.
+	// TableID and Scheme are those that the table must have. Another one is another table.
 	TableID core.TableID
 	Scheme  core.NamingScheme
+	// Adopt makes it an adoption: of the base, TableID is written into the metadata, over an id that is
+	// there too (clones and copies carry that of their origin). Shards follow once the base has it.
+	Adopt bool
 	// Seen is the newest version of the resource that the caller knows of (for the base: at least the
-	// one at Start). The lake may not stand below it.
+	// one at Start). The lake may not stand below it. 0 if it knows none.
 	Seen core.Version
-	// Execution is the fenced one; it is written into the table's metadata.
+	// Execution is the fenced one; it is written into the table's metadata. Empty for an adoption.
 	Execution core.ExecutionID
 	// UUID names the fence's transaction; a new one for each call.
 	UUID string
@@ -51,18 +54,22 @@ func Fence(ctx context.Context, l lake.Lake, r FenceRequest) (landed bool, err e
 	if err := sameTable(base.Facts, r); err != nil {
 		return false, err
 	}
+	entry := Entry{core.FenceKey, string(r.Execution)}
+	if r.Adopt {
+		entry = Entry{core.TableIDKey, string(r.TableID)}
+	}
 	if id, ok := r.Resource.Shard(); ok {
 		return fenceShard(ctx, l, r, id)
 	}
 	if occupied, err := next(r, base.Facts.Version); occupied || err != nil {
 		return false, err
 	}
-	return publishBase(ctx, l, r.Target, base, Entry{core.FenceKey, string(r.Execution)}, r.UUID, r.Now)
+	return publishBase(ctx, l, r.Target, base, entry, r.UUID, r.Now)
 }
 
 // sameTable checks that the table is the one that the execution had: id and naming scheme.
 func sameTable(base core.BaseManifest, r FenceRequest) error {
-	if base.TableID != r.TableID && !guard.Out(guard.FenceTableID) {
+	if adopting := r.Adopt && r.Resource == core.Base; base.TableID != r.TableID && !adopting && !guard.Out(guard.FenceTableID) {
 		return failed(core.CodeTableReplaced, fmt.Sprintf("%s has table id %q, expected %q", r.Target, base.TableID, r.TableID))
 	}
 	if base.Scheme != r.Scheme {

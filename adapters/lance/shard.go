@@ -1,6 +1,7 @@
 package lance
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -61,15 +62,7 @@ func parseShard(key string, body []byte) (ShardFile, error) {
 	if err != nil {
 		return ShardFile{}, err
 	}
-	slices.SortStableFunc(s.Facts.SSTables, func(a, b core.SSTable) int {
-		switch {
-		case a.Generation < b.Generation:
-			return -1
-		case a.Generation > b.Generation:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(s.Facts.SSTables, func(a, b core.SSTable) int { return cmp.Compare(a.Generation, b.Generation) })
 	for i, t := range s.Facts.SSTables {
 		if t.Generation == 0 || i > 0 && t.Generation == s.Facts.SSTables[i-1].Generation {
 			return ShardFile{}, errors.New("a generation is 0 or stands in it twice")
