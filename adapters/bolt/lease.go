@@ -32,4 +32,3 @@ func endLeases(tx *bbolt.Tx) error {
 	}
 	return setRevision(tx, rev+1)
 }
-
