@@ -1,0 +1,55 @@
+package lake_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/sluice-data/sluice/adapters/lake"
+)
+
+func TestALocalDirectoryPassesTheProbeAndStaysClean(t *testing.T) {
+	t.Parallel()
+	l := open(t, t.TempDir())
+	if err := lake.Probe(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if infos, err := l.List(t.Context(), ""); err != nil || len(infos) != 0 {
+		t.Errorf("left behind: %v (%v)", infos, err)
+	}
+}
+
+// overwriting is a lake whose put-if-absent always writes; if it lies it says that it didn't.
+type overwriting struct {
+	lake.Lake
+	lies bool
+}
+
+func (o overwriting) PutIfAbsent(ctx context.Context, key string, body io.Reader) error {
+	all, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	_, err = o.Head(ctx, key)
+	if perr := o.Put(ctx, key, all); perr != nil {
+		return perr
+	}
+	if o.lies && err == nil {
+		return lake.ErrExists
+	}
+	return nil
+}
+
+func TestALakeThatOverwritesFailsTheProbe(t *testing.T) {
+	t.Parallel()
+	for _, lies := range []bool{false, true} {
+		l := open(t, t.TempDir())
+		if err := lake.Probe(t.Context(), overwriting{l, lies}); !errors.Is(err, lake.ErrUnsafe) {
+			t.Errorf("lies=%t: %v, want %v", lies, err, lake.ErrUnsafe)
+		}
+		if infos, err := l.List(t.Context(), ""); err != nil || len(infos) != 0 {
+			t.Errorf("left behind: %v (%v)", infos, err)
+		}
+	}
+}
