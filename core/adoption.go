@@ -2,6 +2,8 @@ package core
 
 import (
 	"fmt"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // Adoption is how a table enters the protocol: one commit writes a new id into its metadata, over one
@@ -31,7 +33,7 @@ const (
 	StandsRefused                   // closed until a person runs `sluice adopt`
 )
 
-// Stand compares a table with what the KV knows of it. seen is the record, nil if the KV knows nothing.
+// Stand compares a table with what the KV knows of it; rec is nil if the KV knows nothing.
 //
 // An execution that the lake knows and the KV does not is lost or doubled history: the KV was restored
 // from a backup, its file was deleted, copied or used on a second machine (attack kv-restored). Then
@@ -45,14 +47,14 @@ func Stand(rec *TableRecord, t Table, numbers []Number) (Standing, Failure) {
 	if rec != nil {
 		known = rec.LastExecution
 	}
-	if highest > known {
+	if highest > known && !guard.Out(guard.LakeKnowsMore) {
 		return StandsRefused, Failure{Code: CodeLakeChanged, Detail: fmt.Sprintf("the lake knows execution %d of %s, but the KV only %d: the KV was restored, copied or replaced; run `sluice adopt %s` with the KV that is to own it", highest, t.Target, known, t.Target)}
 	}
 	if f := Adoptable(t); !f.OK() {
 		return StandsRefused, f
 	}
 	switch {
-	case rec == nil:
+	case rec == nil || rec.Adopted == 0:
 		return StandsUnadopted, Failure{}
 	case t.Base.Version < rec.LastSeen:
 		return StandsRefused, Failure{Code: CodeLakeWentBack, Detail: fmt.Sprintf("the lake shows version %d of %s, but %d was there before: it was restored from an older copy or dropped and made again; run `sluice adopt %s` when it is as you want it", t.Base.Version, t.Target, rec.LastSeen, t.Target)}
@@ -76,32 +78,29 @@ func AdoptionSteps(t Table) []Watermark {
 	return steps
 }
 
-// Adopt records an adopted table. It compares that the record is still the one that was judged and that
-// nobody owns the table: an execution that runs on the old identity is recovered first.
-func Adopt(seen Seen[TableRecord], t Target, id TableID, scheme NamingScheme, adopted Version, numbers []Number) Txn {
-	rec := TableRecord{ID: id, Path: t.Path(), Scheme: scheme, Adopted: adopted, LastSeen: adopted, LastExecution: seen.Value.LastExecution}
+// BeginAdoption chooses the table's new id, before anything is written into the table. The KV decides:
+// two masters that adopt at once, or one that crashes and comes back, all write the same id.
+//
+// It compares that nobody owns the table: an execution on the old identity is recovered first.
+func BeginAdoption(seen Seen[TableRecord], t Target, id TableID, scheme NamingScheme, numbers []Number) (TableRecord, Txn) {
+	rec := TableRecord{ID: id, Path: t.Path(), Scheme: scheme, LastExecution: seen.Value.LastExecution}
 	for _, n := range numbers {
 		rec.LastExecution = max(rec.LastExecution, n.N)
 	}
-	return Txn{
-		Name: "adopt",
+	return rec, Txn{
+		Name: "begin-adoption",
 		If:   []Cond{seen.Unchanged(), Absent(OwnerKey(t))},
 		Then: []Op{Put(TableKey(t), Encode(rec))},
 	}
 }
 
-// SetLatch writes the latch of a target. It compares the latch and all masters that it was judged by.
-func SetLatch(v *View, t Target, l Latch) Txn {
-	conds := []Cond{v.Target(t).Latch.Unchanged(), RangeUnchanged(MasterRange(), v.Revision)}
-	return Txn{Name: "latch", If: conds, Then: []Op{Put(ModeKey(t), Encode(l))}}
-}
-
-// PostDemand merges a post into the demand.
-func PostDemand(seen Seen[Demand], t Target, d Demand) Txn {
-	return Txn{Name: "post-demand", If: []Cond{seen.Unchanged()}, Then: []Op{d.op(t)}}
-}
-
-// Charge records a failure that stopped a target before any execution of it was reserved.
-func Charge(seen Seen[FailureRecord], f Failure, at WallMillis) Txn {
-	return Txn{Name: "charge", If: []Cond{seen.Unchanged()}, Then: []Op{Put(seen.Key, Encode(seen.Value.Charged(f, at)))}}
+// EndAdoption records that the table carries its id, from version v on.
+func EndAdoption(begun TableRecord, t Target, v Version) Txn {
+	done := begun
+	done.Adopted, done.LastSeen = v, v
+	return Txn{
+		Name: "end-adoption",
+		If:   []Cond{Holds(TableKey(t), Encode(begun)), Absent(OwnerKey(t))},
+		Then: []Op{Put(TableKey(t), Encode(done))},
+	}
 }

@@ -114,3 +114,16 @@ func truncate(s string, n int) string {
 	}
 	return s
 }
+
+// Charge records a failure that stopped a target before any execution of it was reserved.
+func Charge(seen Seen[FailureRecord], f Failure, at WallMillis) Txn {
+	return Txn{Name: "charge", If: []Cond{seen.Unchanged()}, Then: []Op{Put(seen.Key, Encode(seen.Value.Charged(f, at)))}}
+}
+
+// Attend raises attention without counting an attempt: an execution is over, but its table can't be
+// handed over yet.
+func Attend(seen Seen[FailureRecord], f Failure, at WallMillis) Txn {
+	r := seen.Value
+	r.Code, r.Class, r.LastError, r.Last, r.Attention = f.Code, f.Code.Class(), truncate(f.Detail, MaxErrorLength), at, true
+	return Txn{Name: "attend", If: []Cond{seen.Unchanged()}, Then: []Op{Put(seen.Key, Encode(r))}}
+}

@@ -54,3 +54,8 @@ func (d Demand) op(t Target) Op {
 	}
 	return Put(DemandKey(t), Encode(d))
 }
+
+// PostDemand merges a post into the demand.
+func PostDemand(seen Seen[Demand], t Target, d Demand) Txn {
+	return Txn{Name: "post-demand", If: []Cond{seen.Unchanged()}, Then: []Op{d.op(t)}}
+}

@@ -119,14 +119,14 @@ func classifyInTable(t Target, path []string) Key {
 }
 
 func classifyVersion(k Key, path []string) Key {
-	stem, ok := strings.CutSuffix(path[0], ".manifest")
-	if len(path) > 1 || !ok || isDetached(stem) {
+	// NB: Lance takes a name for a manifest by how it ends, without the dot.
+	if len(path) > 1 || !strings.HasSuffix(path[0], "manifest") || isDetached(path[0]) {
 		k.Kind = KeyVersionsOther
 		return k
 	}
 	name, ok := ParseManifestName(path[0])
 	if !ok {
-		// Lance may read it as a number that we don't, for example "007" or "+7".
+		// Lance may read it as a number that we don't, for example "007.manifest" or "+7.manifest".
 		return Key{Kind: KeyMalformed}
 	}
 	k.Kind, k.Manifest = KeyBaseManifest, name
@@ -134,9 +134,9 @@ func classifyVersion(k Key, path []string) Key {
 }
 
 // isDetached: detached versions are named "d" and a number; they are no part of the table's history.
-func isDetached(stem string) bool {
-	digits, ok := strings.CutPrefix(stem, "d")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+func isDetached(file string) bool {
+	digits, ok := strings.CutSuffix(strings.TrimPrefix(file, "d"), ".manifest")
+	return ok && file[0] == 'd' && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
 func classifyInShard(path []string) KeyKind {

@@ -115,3 +115,9 @@ func (l *Latch) mode() Mode {
 }
 
 func rank(m Mode) int { return slices.Index([]Mode{Direct, Owned, Draining}, m) }
+
+// SetLatch writes the latch of a target. It compares the latch and all masters that it was judged by.
+func SetLatch(v *View, t Target, l Latch) Txn {
+	conds := []Cond{v.Target(t).Latch.Unchanged(), RangeUnchanged(MasterRange(), v.Revision)}
+	return Txn{Name: "latch", If: conds, Then: []Op{Put(ModeKey(t), Encode(l))}}
+}

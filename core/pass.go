@@ -100,4 +100,3 @@ func contiguous(mark Generation, pending []SSTable) (run []SSTable, gap Generati
 	}
 	return pending, 0
 }
-

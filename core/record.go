@@ -26,7 +26,7 @@ type TableRecord struct {
 	ID     TableID      `json:"id"`
 	Path   string       `json:"path"`
 	Scheme NamingScheme `json:"scheme"`
-	// Adopted is the version that carried the id first.
+	// Adopted is the version that carried the id first; 0 while the adoption is under way.
 	Adopted Version `json:"adopted"`
 	// LastExecution is the number of the newest execution that was reserved.
 	LastExecution uint64 `json:"last_execution"`

@@ -103,14 +103,18 @@ func Admit(e Execution, w Watermarks, r ResourceID, v Version) Txn {
 
 // Finish ends a running execution: Finished if every commit of it has a definite result, else Uncertain,
 // which only a recovery can end.
-func Finish(e Execution, definite bool, end Failure, at WallMillis) (Execution, Txn) {
+func Finish(e Execution, p Progress, definite bool, end Failure, at WallMillis) (Execution, Txn) {
 	assert(e.Phase == Running, "finish %s of %s in phase %s", e.ID, e.Target, e.Phase)
 	done := e
 	done.Phase, done.End, done.Ended = Finished, &end, at
 	if !definite && !guard.Out(guard.UncertainIsNotFinished) {
 		done.Phase = Uncertain
 	}
-	return done, Txn{Name: "finish", If: owned(e), Then: []Op{Put(ExecutionKey(e.Target), Encode(done))}}
+	return done, Txn{
+		Name: "finish",
+		If:   owned(e),
+		Then: []Op{Put(ExecutionKey(e.Target), Encode(done)), Put(ProgressKey(e.Target), Encode(p))},
+	}
 }
 
 // Freeze closes admission for an execution that is to be recovered.
@@ -203,7 +207,13 @@ func Release(r Released) Txn {
 	switch {
 	case merged:
 		var gone bool
-		if after, gone = budget.Value.Cleared(e.shards()); gone {
+		after, gone = budget.Value.Cleared(e.shards())
+		if e.End != nil && e.End.Shard != "" && !slices.Contains(e.shards(), e.End.Shard) {
+			// The pass is done, and it had to leave a bad shard out.
+			after.Target, after.Endpoint = e.Target, e.Charge
+			after, gone = after.Charged(*e.End, r.At), false
+		}
+		if gone {
 			ops = append(ops, Delete(budget.Key))
 		} else {
 			ops = append(ops, Put(budget.Key, Encode(after)))

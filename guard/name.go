@@ -63,3 +63,16 @@ const (
 	HoldRevoked       Name = "revoked"              // a held put is dropped once its credential is revoked
 	TransactionFrozen Name = "transaction-frozen"   // a transaction file that a landed commit names never changes
 )
+
+// The rules of adoption and recovery (core/adoption.go, core/settle.go).
+const (
+	LakeKnowsMore    Name = "lake-knows-more"    // executions that only the lake knows close the table
+	FenceToWatermark Name = "fence-to-watermark" // every admitted version is occupied
+)
+
+// The rules of the merge (adapters/engine/python/sluice_engine).
+const (
+	TombstonesOneCommit Name = "tombstones-one-commit" // rows and tombstones of a pass land in one commit
+	NewestWins          Name = "newest-wins"           // of two rows with one key the later one counts
+	TwoShardsOneKey     Name = "two-shards-one-key"    // a key in two shards ends the pass with nothing published
+)

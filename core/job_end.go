@@ -1,0 +1,165 @@
+package core
+
+import (
+	"fmt"
+	"time"
+)
+
+// How an execution ends on its worker: by its engine's end, by a limit, by a cancel. In each case the
+// engine goes first, then every commit in storage gets its result or its grace, then Finish or Freeze.
+
+func (w *Worker) engineReported(at Moment, ev EngineReported) {
+	j := w.job(ev.Target, ev.Execution)
+	if j == nil {
+		return
+	}
+	c := ev.Counters
+	c.Writes = j.progress.Counters.Writes
+	c.Bytes = max(c.Bytes, j.progress.Counters.Bytes)
+	if c == j.progress.Counters {
+		return // a report that adds nothing is a heartbeat, and heartbeats are not progress (invariant 7)
+	}
+	j.progress.Counters = c
+	w.progressed(at, j)
+}
+
+// progressed notes completed work: it moves the no-progress limit, and from time to time the record.
+func (w *Worker) progressed(at Moment, j *job) {
+	if j.end != nil || j.step != jobRunning {
+		return
+	}
+	j.progressAt = at.Mono
+	every := min(max(time.Second, w.cfg.Limits.NoProgress/20), 10*time.Second) // below three probes
+	if j.progressAwait != 0 || at.Mono.Since(max(j.started, j.progressWrote)) < every {
+		return
+	}
+	j.progressWrote = at.Mono
+	j.progress.Sequence++
+	j.progressAwait = w.await(j, w.out.commit(Txn{
+		Name: "progress", If: owned(j.exec), Then: []Op{Put(ProgressKey(j.exec.Target), Encode(j.progress))},
+	}))
+}
+
+func (w *Worker) engineEnded(at Moment, ev EngineEnded) {
+	j := w.job(ev.Target, ev.Execution)
+	if j == nil || !j.engineUp {
+		return
+	}
+	j.engineUp = false
+	if j.end == nil {
+		end := ev.Failure
+		j.end = &end
+	}
+	w.refuseHeld(j, RuleNotRunning, "its engine has ended")
+	if !j.grace.Set {
+		j.grace = alarmAt(at.Mono.Add(w.cfg.Limits.CancelGrace))
+	}
+	w.maybeFinish(at, j)
+}
+
+func (w *Worker) cancelRequested(at Moment, ev CancelRequested) {
+	if j := w.job(ev.Target, ev.Execution); j != nil {
+		w.cancel(at, j, ev.Why)
+	}
+	w.out.add(AnswerStatus{ev.Request, w.status(ev.Target, ev.Execution)})
+}
+
+// cancel tells the execution to end. What is held is refused; what is in storage keeps its grace.
+func (w *Worker) cancel(at Moment, j *job, why Failure) {
+	if j.end != nil || j.step != jobRunning {
+		return
+	}
+	j.end = &why
+	w.out.note(j.exec, why.Code, fmt.Sprintf("%s (execution %d): cancel", why.Detail, j.exec.Number))
+	w.refuseHeld(j, RuleNotRunning, "the execution is cancelled")
+	w.stop(j)
+	j.grace = alarmAt(at.Mono.Add(w.cfg.Limits.CancelGrace))
+}
+
+// maybeFinish finishes once the engine is gone and no commit is in storage any more.
+func (w *Worker) maybeFinish(at Moment, j *job) {
+	if j.step == jobRunning && j.end != nil && !j.engineUp && len(j.inStorage) == 0 {
+		w.finish(at, j)
+	}
+}
+
+func (w *Worker) finish(at Moment, j *job) {
+	j.step, j.grace = jobFinishing, alarm{}
+	end := Failure{}
+	if j.end != nil {
+		end = *j.end
+	}
+	if end.OK() && !j.bad.OK() {
+		end = j.bad // the pass is done, but a shard had to be left out: it is charged
+	}
+	w.stop(j)
+	j.progress.Sequence++
+	_, txn := Finish(j.exec, j.progress, !j.indefinite, end, at.Wall)
+	j.await = w.await(j, w.out.commit(txn))
+}
+
+// settleOwn releases what has finished, or freezes what won't.
+func (w *Worker) settleOwn(at Moment, j *job, why Failure) {
+	judged := j.exec
+	j.step, j.grace = jobSettling, alarm{}
+	j.settlement = &settlement{
+		Target: j.exec.Target, ID: j.exec.ID, By: w.cfg.Instance, Limits: w.cfg.Limits, Judged: &judged, Why: why,
+	}
+	j.settlement.begin(&w.out)
+	w.await(j, j.settlement.await)
+}
+
+func (w *Worker) settle(at Moment, j *job, ev Event) {
+	result := j.settlement.handle(at, ev, &w.out)
+	if result != settling {
+		w.drop(j)
+		return
+	}
+	if j.settlement.await != 0 {
+		w.await(j, j.settlement.await)
+	}
+}
+
+// jobTick enforces the limits. A tick that comes late, early or twice finds the same answers.
+func (w *Worker) jobTick(at Moment, j *job) {
+	if j.settlement != nil {
+		w.settle(at, j, Tick{})
+		return
+	}
+	if j.retry.due(at.Mono) {
+		j.retry = alarm{}
+		w.readRecord(j, j.step)
+	}
+	w.admitTick(at, j)
+	l := w.cfg.Limits
+	switch {
+	case j.step != jobRunning:
+	case j.grace.due(at.Mono):
+		// A commit is still in storage, or the engine won't go: freeze, fence, hand over. Whatever
+		// lands later meets an occupied version.
+		w.stop(j)
+		w.refuseHeld(j, RuleNotRunning, "the execution is frozen")
+		w.out.note(j.exec, j.end.Code, fmt.Sprintf("execution %d did not end within %v: freeze", j.exec.Number, l.CancelGrace))
+		w.settleOwn(at, j, *j.end)
+	case j.end != nil:
+	case l.Execution > 0 && at.Mono.Since(j.started) >= l.Execution:
+		w.cancel(at, j, Failure{Code: CodeTimeLimit, Detail: fmt.Sprintf("ran for %v", l.Execution)})
+	case at.Mono.Since(j.progressAt) >= l.NoProgress:
+		w.cancel(at, j, Failure{Code: CodeNoProgress, Detail: fmt.Sprintf("no progress for %v", l.NoProgress)})
+	}
+}
+
+// alarm is when the job wants a tick.
+func (j *job) alarm(l Limits) alarm {
+	if j.settlement != nil {
+		return j.settlement.alarm()
+	}
+	next := earliest(j.retry, j.admitAlarm(), j.grace)
+	if j.step == jobRunning && j.end == nil {
+		next = earliest(next, alarmAt(j.progressAt.Add(l.NoProgress)))
+		if l.Execution > 0 {
+			next = earliest(next, alarmAt(j.started.Add(l.Execution)))
+		}
+	}
+	return next
+}

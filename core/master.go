@@ -1,0 +1,314 @@
+package core
+
+import (
+	"fmt"
+)
+
+// Master is the machine of one master. Any number of them work side by side without a leader: each of
+// them sees the same records, and every claim is a compare-and-swap. It looks at owned tables, posts
+// demand, adopts and reserves, watches executions from outside, and settles those whose worker doesn't.
+type Master struct {
+	cfg      MasterConfig
+	out      outbox
+	view     *View
+	tracks   map[Target]*track
+	awaits   map[EffectID]Target
+	register registration
+	ready    bool // the first snapshot has come
+}
+
+// MasterConfig is what a master is told at its start and what stays so for its life.
+type MasterConfig struct {
+	ID       string
+	Instance Instance
+	Address  string
+	Declares Declaration
+	Limits   Limits
+}
+
+// NewMaster makes a master that knows nothing yet.
+func NewMaster(cfg MasterConfig) *Master {
+	cfg.Limits = cfg.Limits.withDefaults()
+	return &Master{
+		cfg: cfg, view: NewView(), tracks: map[Target]*track{}, awaits: map[EffectID]Target{},
+		register: registration{Key: MasterKey(cfg.ID), Value: Encode(MasterRecord{
+			ID: cfg.ID, Instance: cfg.Instance, Address: cfg.Address, Declares: cfg.Declares,
+			Capabilities: []Capability{OwnedMerge},
+		})},
+	}
+}
+
+// track is what a master has to do with one target. It is volatile; everything that counts is in the
+// records.
+type track struct {
+	target Target
+	step   trackStep
+	await  EffectID
+	retry  alarm // look again then, whatever happens
+	sweep  alarm // the next look at an owned table by ourselves
+	reason Reason
+	said   string
+
+	requests []RequestID // merges to answer after the next look
+	adopt    *adoption
+	claim    Execution // the reservation under way
+	watch    watch
+	settle   *settlement
+	sights   map[string]sight // budgets, since when we have seen them
+}
+
+type trackStep uint8
+
+const (
+	trackIdle      trackStep = iota
+	trackLooking             // survey for a request or a sweep
+	trackPosting             // post-demand
+	trackClaiming            // survey for a reservation
+	trackReserving           // reserve
+	trackAdopting            // see adoption
+	trackSending             // an RPC about the current execution
+	trackSettling            // see settlement
+	trackWriting             // a latch or a charge
+)
+
+// sight is when a record was first seen as it is.
+type sight struct {
+	mod Revision
+	at  MonoTime
+}
+
+// Step is the only mutator: it takes one event and returns what is to be done about it.
+func (m *Master) Step(at Moment, ev Event) []Effect {
+	switch ev := ev.(type) {
+	case Tick:
+		m.register.tick(at, &m.out)
+		for _, t := range sortedKeys(m.tracks) {
+			m.trackTick(at, m.tracks[t])
+		}
+	case Changed:
+		m.changed(at, ev)
+	case Committed, ReadDone, Surveyed, FenceDone, Replied:
+		m.answered(at, ev)
+	case MergeRequested:
+		tr := m.track(ev.Target)
+		tr.requests = append(tr.requests, ev.Request)
+		m.evaluate(at, tr)
+	case AdoptRequested:
+		tr := m.track(ev.Target)
+		if tr.adopt != nil {
+			m.out.add(AnswerMerge{Request: ev.Request, Refused: ReasonRecovering})
+			break
+		}
+		tr.adopt = &adoption{Request: ev.Request, Forced: true}
+		m.evaluate(at, tr)
+	default:
+		panic(fmt.Sprintf("a master takes no %T", ev))
+	}
+	return m.out.take()
+}
+
+// Next is when the master wants a [Tick] at the latest.
+func (m *Master) Next() (MonoTime, bool) {
+	next := m.register.alarm()
+	for _, t := range sortedKeys(m.tracks) {
+		next = earliest(next, m.tracks[t].alarm())
+	}
+	return next.At, next.Set
+}
+
+// Why is the reason why the target does not run right now, as this master sees it.
+func (m *Master) Why(t Target) Reason {
+	if tr, ok := m.tracks[t]; ok {
+		return tr.reason
+	}
+	return ReasonNotSelected
+}
+
+func (m *Master) track(t Target) *track {
+	tr, ok := m.tracks[t]
+	if !ok {
+		tr = &track{target: t, sights: map[string]sight{}}
+		m.tracks[t] = tr
+	}
+	return tr
+}
+
+func (m *Master) changed(at Moment, ev Changed) {
+	if ev.Reset {
+		m.view = NewView()
+	}
+	touched := m.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
+	m.register.changed(standing(m.view.Masters, m.register.Key), &m.out)
+	if !m.ready {
+		m.ready = true
+		for _, t := range append(append([]Target(nil), m.cfg.Declares.Owned...), m.cfg.Declares.Draining...) {
+			m.track(t)
+		}
+	}
+	for _, t := range touched {
+		m.track(t).retry = alarm{} // what it waited for may be there now
+	}
+	// A registration that came or went matters to every target; it is rare.
+	for _, t := range sortedKeys(m.tracks) {
+		m.sight(at, m.tracks[t])
+		m.evaluate(at, m.tracks[t])
+	}
+}
+
+// sight remembers since when each budget stands as it does. Retries are waited for from there, never
+// until a time that somebody else's clock has written (attack clock-ahead).
+func (m *Master) sight(at Moment, tr *track) {
+	now := map[string]sight{}
+	for _, f := range m.view.Target(tr.target).Failures {
+		s, ok := tr.sights[f.Key]
+		if !ok || s.mod != f.Mod {
+			s = sight{f.Mod, at.Mono}
+		}
+		now[f.Key] = s
+	}
+	tr.sights = now
+}
+
+func (m *Master) answered(at Moment, ev Event) {
+	if m.register.answered(at, ev) {
+		return
+	}
+	id := answered(ev)
+	t, ok := m.awaits[id]
+	if !ok {
+		return
+	}
+	delete(m.awaits, id)
+	tr := m.tracks[t]
+	if tr.settle != nil && id == tr.settle.await {
+		m.settling(at, tr, ev)
+		return
+	}
+	if id != tr.await {
+		return
+	}
+	tr.await = 0
+	step := tr.step
+	tr.step = trackIdle
+	switch step {
+	case trackLooking:
+		m.looked(at, tr, ev.(Surveyed))
+	case trackPosting:
+		m.posted(at, tr, ev.(Committed))
+	case trackClaiming:
+		m.claimSurveyed(at, tr, ev.(Surveyed))
+	case trackReserving:
+		m.reserved(at, tr, ev.(Committed))
+	case trackAdopting:
+		m.adopting(at, tr, ev)
+	case trackSending:
+		m.replied(at, tr, ev.(Replied))
+	case trackWriting:
+		tr.retry = alarmAt(at.Mono.Add(retryEvery)) // the watch shows it earlier
+	}
+	m.evaluate(at, tr)
+}
+
+// wait makes the track wait for the answer of an effect.
+func (m *Master) wait(tr *track, step trackStep, id EffectID) {
+	tr.step, tr.await = step, id
+	m.awaits[id] = tr.target
+}
+
+func (m *Master) trackTick(at Moment, tr *track) {
+	if tr.settle != nil {
+		m.settling(at, tr, Tick{})
+		return
+	}
+	m.evaluate(at, tr)
+}
+
+// evaluate looks for the next thing to do about a target. It does nothing while something is under way.
+func (m *Master) evaluate(at Moment, tr *track) {
+	if tr.retry.due(at.Mono) {
+		tr.retry = alarm{}
+	}
+	if !m.ready || tr.step != trackIdle || tr.settle != nil || tr.retry.Set {
+		return
+	}
+	tv := m.view.Target(tr.target)
+	switch {
+	case tv.Broken:
+		tr.reason = ReasonModeDisagreement // unreadable: nothing runs
+		tr.retry = alarmAt(at.Mono.Add(m.cfg.Limits.Poll))
+		m.answerAll(tr, AnswerMerge{Refused: ReasonModeDisagreement})
+		return
+	case m.latch(at, tr, tv):
+		return
+	case tv.Execution.Present():
+		m.watchOver(at, tr, tv)
+	default:
+		tr.watch = watch{}
+	}
+	if tr.step != trackIdle || tr.settle != nil {
+		return
+	}
+	switch {
+	case tr.adopt != nil && !tv.Execution.Present():
+		m.adoptSurvey(tr)
+	case len(tr.requests) > 0 || m.sweepDue(at, tr, tv):
+		m.look(at, tr)
+	case !tv.Execution.Present():
+		m.maybeClaim(at, tr, tv)
+	}
+}
+
+// latch writes the latch where our declaration stands higher, and takes it from draining down to owned
+// where every live process declares owned since. It reports whether a write is under way.
+func (m *Master) latch(at Moment, tr *track, tv *TargetView) bool {
+	if !m.register.live {
+		return false
+	}
+	says, latch := m.cfg.Declares.Says(tr.target), tv.Latch.Pointer()
+	switch {
+	case says != Direct && latch.Raises(says):
+	case says == Owned && latch.mode() == Draining && m.allOwnedSince(tr.target, tv.Latch.Mod):
+	default:
+		return false
+	}
+	m.out.add(Note{Target: tr.target, Text: "mode is latched: " + string(says)})
+	m.wait(tr, trackWriting, m.out.commit(SetLatch(m.view, tr.target, Latch{says, m.cfg.Instance, at.Wall})))
+	return true
+}
+
+// allOwnedSince reports whether every live process declares the target owned in a registration newer
+// than the latch.
+func (m *Master) allOwnedSince(t Target, latch Revision) bool {
+	for _, s := range m.view.Masters {
+		if s.Value.Declares.Says(t) != Owned || s.Mod <= latch {
+			return false
+		}
+	}
+	for _, s := range m.view.Workers {
+		if s.Value.Declares.Says(t) != Owned || s.Mod <= latch {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Master) answerAll(tr *track, a AnswerMerge) {
+	for _, r := range tr.requests {
+		a.Request = r
+		m.out.add(a)
+	}
+	tr.requests = nil
+}
+
+// alarm is when the track wants a tick: never while it waits for an answer, since one always comes.
+func (tr *track) alarm() alarm {
+	switch {
+	case tr.settle != nil:
+		return tr.settle.alarm()
+	case tr.step != trackIdle:
+		return alarm{}
+	case tr.retry.Set:
+		return tr.retry
+	}
+	return earliest(tr.sweep, tr.watch.alarm())
+}

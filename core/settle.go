@@ -1,0 +1,297 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-data/sluice/guard"
+)
+
+// settlement brings one execution that will do no further work to its Release: Freeze, fences,
+// FinishRecovery, Release, as far as each is needed. Masters run it, and so does the worker that ran the
+// execution; any number of them may run it at once.
+//
+// It never trusts what it remembers. Every round reads the records again and acts on the phase it finds,
+// so an answer that was lost, a step that somebody else made first and a crash in between all look the
+// same: as a record in some phase.
+type settlement struct {
+	Target Target
+	ID     ExecutionID
+	By     Instance
+	Limits Limits
+	// Judged is the record that was judged to be frozen; nil if only a finished one is to be released.
+	Judged *Execution
+	// Progress is the record of progress that it was judged by, if that was the reason.
+	Progress *Seen[Progress]
+	Why      Failure
+	// Forced: a person has decided that the table at this path is the right one, whatever its id.
+	Forced bool
+
+	step   settleStep
+	await  EffectID
+	exec   Execution
+	target *TargetView
+	// fence state
+	watermarks []Watermark
+	fenced     []Fenced
+	deletes    Seen[struct{}]
+	deletesAge alarm
+	rounds     int
+	began      MonoTime
+	// retry state
+	tries int
+	wake  alarm
+	said  string
+}
+
+type settleStep uint8
+
+const (
+	settleReading settleStep = iota
+	settleFreezing
+	settleLooking // at the table, to fence
+	settleFencing
+	settleFinishing
+	settleJudging // at the table, to release
+	settleReleasing
+	settleWaiting
+	settleDone
+)
+
+// settleResult is what came of a settlement.
+type settleResult uint8
+
+const (
+	settling  settleResult = iota
+	settled                // released, by us or by somebody else
+	withdrawn              // it lives: it made progress, or is running under another judgement
+)
+
+// begin starts it, or starts it over.
+func (s *settlement) begin(o *outbox) {
+	s.step = settleReading
+	s.await = o.read(
+		Range{Key: OwnerKey(s.Target)}, Range{Key: ExecutionKey(s.Target)}, Range{Key: AdmittedKey(s.Target)},
+		Range{Key: ProgressKey(s.Target)}, Range{Key: TableKey(s.Target)}, Range{Key: DemandKey(s.Target)},
+		Range{Key: DeletesKey(s.Target)}, FailureRange(s.Target))
+}
+
+// handle takes the answer it waits for, or a tick.
+func (s *settlement) handle(at Moment, ev Event, o *outbox) settleResult {
+	if s.step == settleWaiting {
+		if s.wake.due(at.Mono) {
+			s.wake = alarm{}
+			s.begin(o)
+		}
+		return settling
+	}
+	if id := answered(ev); id == 0 || id != s.await {
+		return settling
+	}
+	s.await = 0
+	switch ev := ev.(type) {
+	case ReadDone:
+		return s.haveRead(at, ev, o)
+	case Surveyed:
+		if s.step == settleLooking {
+			s.haveLooked(at, ev, o)
+		} else {
+			s.haveJudged(at, ev, o)
+		}
+	case FenceDone:
+		if ev.Outcome == Applied {
+			o.note(s.exec, CodeOK, "fence landed")
+		} else if !ev.Failure.OK() {
+			o.note(s.exec, ev.Failure.Code, "fence: "+ev.Failure.Detail)
+		}
+		s.look(o) // whatever came of it, the table tells
+	case Committed:
+		if s.step == settleReleasing && ev.Outcome == Applied {
+			s.step = settleDone
+			return settled
+		}
+		s.begin(o) // applied, lost or unknown: the records tell
+	}
+	return settling
+}
+
+func (s *settlement) haveRead(at Moment, ev ReadDone, o *outbox) settleResult {
+	if !ev.OK {
+		s.retryAt(at, time.Second)
+		return settling
+	}
+	v := ViewOf(ev.Revision, ev.Records)
+	tv := v.Target(s.Target)
+	if tv.Broken {
+		s.fail(at, Failure{Code: CodeKV, Detail: "a record of the table can't be read; it was written by a newer Sluice"}, o)
+		return settling
+	}
+	if !tv.Execution.Present() || tv.Execution.Value.ID != s.ID {
+		s.step = settleDone
+		return settled
+	}
+	s.exec, s.target = tv.Execution.Value, tv
+	s.deletes = Seen[struct{}]{Key: DeletesKey(s.Target)}
+	for _, r := range ev.Records {
+		if r.Key == s.deletes.Key {
+			s.deletes.Mod = r.Mod
+		}
+	}
+	switch s.exec.Phase {
+	case Reserved, Running, Uncertain:
+		return s.freeze(at, tv, o)
+	case Recovering:
+		// The watermarks come from a read that has seen the frozen record: no Admit can follow it
+		// (attack early-watermarks).
+		s.watermarks = tv.Admitted.Value.Versions
+		s.began, s.rounds, s.fenced = at.Mono, 0, nil
+		s.look(o)
+	case Finished, Recovered:
+		s.judge(o)
+	}
+	return settling
+}
+
+func (s *settlement) freeze(at Moment, tv *TargetView, o *outbox) settleResult {
+	if s.exec.Phase != Uncertain {
+		if s.Judged == nil || Encode(s.exec) != Encode(*s.Judged) {
+			s.step = settleDone
+			return withdrawn
+		}
+		if s.Progress != nil && tv.Progress.Mod != s.Progress.Mod {
+			s.step = settleDone
+			return withdrawn
+		}
+	}
+	why := s.Why
+	if s.exec.End != nil {
+		why = *s.exec.End
+	}
+	_, txn := Freeze(s.exec, s.Progress, why, s.By, at.Wall)
+	o.note(s.exec, why.Code, fmt.Sprintf("freeze execution %d, which is %s", s.exec.Number, s.exec.Phase))
+	s.step = settleFreezing
+	s.await = o.commit(txn)
+	return settling
+}
+
+// look reads the table again, before each fence.
+func (s *settlement) look(o *outbox) {
+	s.step = settleLooking
+	s.await = o.survey(s.Target)
+}
+
+func (s *settlement) haveLooked(at Moment, ev Surveyed, o *outbox) {
+	if len(s.watermarks) == 0 {
+		s.finishRecovery(at, o)
+		return
+	}
+	if !ev.Failure.OK() {
+		s.fail(at, ev.Failure, o)
+		return
+	}
+	exec := s.exec
+	if s.Forced {
+		exec.TableID, exec.Scheme, exec.BaseVersion = ev.Table.Base.TableID, ev.Table.Base.Scheme, 0
+	}
+	for _, w := range s.watermarks {
+		s.found(w, ev.Table.Latest(w.Resource))
+		next, done, f := NextFence(exec, ev.Table, w)
+		switch {
+		case !f.OK():
+			s.fail(at, f, o)
+			return
+		case done || guard.Out(guard.FenceToWatermark):
+			continue
+		}
+		s.rounds++
+		if s.rounds > s.Limits.BarrierRounds || at.Mono.Since(s.began) > s.Limits.Barrier {
+			s.fail(at, Failure{Code: CodeStorage, Detail: fmt.Sprintf("%s stands below the admitted version %d after %d rounds", w.Resource, w.Version, s.rounds-1)}, o)
+			return
+		}
+		o.note(s.exec, CodeOK, fmt.Sprintf("%s is v%d, admitted v%d: fence v%d", w.Resource, ev.Table.Latest(w.Resource), w.Version, next))
+		s.step = settleFencing
+		s.await = o.id()
+		o.add(PutFence{ID: s.await, Target: s.Target, Resource: w.Resource, Version: next, TableID: exec.TableID, Scheme: exec.Scheme, Execution: s.ID, Wall: at.Wall})
+		return
+	}
+	s.finishRecovery(at, o)
+}
+
+// found remembers where a resource stood when it was looked at first.
+func (s *settlement) found(w Watermark, latest Version) {
+	if !slices.ContainsFunc(s.fenced, func(f Fenced) bool { return f.Resource == w.Resource }) {
+		s.fenced = append(s.fenced, Fenced{w.Resource, w.Version, latest})
+	}
+}
+
+func (s *settlement) finishRecovery(at Moment, o *outbox) {
+	if s.deletes.Present() {
+		// The age is measured from our own first sight of the batch.
+		if !s.deletesAge.Set {
+			s.deletesAge = alarmAt(at.Mono.Add(DeletesWait))
+		}
+		if !s.deletesAge.due(at.Mono) {
+			s.retryAt(at, time.Minute)
+			return
+		}
+	}
+	_, txn := FinishRecovery(s.exec, s.fenced, s.deletes.Unchanged())
+	s.step = settleFinishing
+	s.await = o.commit(txn)
+}
+
+// judge reads the base, which decides the outcome. An execution that admitted nothing and planned
+// nothing changed nothing: it is released without a look, also when the table is gone.
+func (s *settlement) judge(o *outbox) {
+	s.step = settleJudging
+	s.await = o.survey(s.Target)
+}
+
+func (s *settlement) haveJudged(at Moment, ev Surveyed, o *outbox) {
+	harmless := len(s.exec.Plan) == 0 && len(s.target.Admitted.Value.Versions) == 0
+	if !ev.Failure.OK() && !harmless {
+		s.fail(at, ev.Failure, o)
+		return
+	}
+	r := Released{Execution: s.exec, Table: ev.Table, Target: s.target, At: at.Wall, By: s.By}
+	if !ev.Failure.OK() {
+		r.Table = Table{Target: s.Target}
+	}
+	if !s.Forced && ev.Failure.OK() && !harmless {
+		if f := SameTable(s.exec, ev.Table); !f.OK() {
+			s.fail(at, f, o)
+			return
+		}
+	}
+	if merged, f := r.Outcome(); merged {
+		o.note(s.exec, CodeOK, fmt.Sprintf("release execution %d: merged, base is v%d", s.exec.Number, ev.Table.Base.Version))
+	} else {
+		o.note(s.exec, f.Code, fmt.Sprintf("release execution %d: %s", s.exec.Number, f.Detail))
+	}
+	s.step = settleReleasing
+	s.await = o.commit(Release(r))
+}
+
+// fail keeps the ownership and waits: 30, 60, 120, 240, then every 300 s.
+func (s *settlement) fail(at Moment, f Failure, o *outbox) {
+	s.tries++
+	wait := settleDelay(s.tries)
+	if f.Detail != s.said { // one line a reason, not one a try
+		s.said = f.Detail
+		o.note(s.exec, f.Code, fmt.Sprintf("execution %d keeps the table, tried again in %v: %s", s.exec.Number, wait, f.Detail))
+	}
+	if s.target != nil {
+		// Ownership that can't be resolved needs a person's eye; it is no further attempt.
+		budget := s.target.Failure(s.Target, s.exec.Charge)
+		o.commit(Attend(budget, f, at.Wall))
+	}
+	s.retryAt(at, wait)
+}
+
+func (s *settlement) retryAt(at Moment, wait time.Duration) {
+	s.step, s.await = settleWaiting, 0
+	s.wake = alarmAt(at.Mono.Add(wait))
+}
+
+func (s *settlement) alarm() alarm { return s.wake }

@@ -1,0 +1,209 @@
+package core
+
+import (
+	"fmt"
+	"time"
+)
+
+// How a master watches an execution from outside. It is the second line: the worker enforces the limits
+// itself, and settles its own executions; a master acts when the worker doesn't.
+
+// watch is what this master has seen of the current execution, since its own first sight of it: a new
+// observer gives a fresh window.
+type watch struct {
+	ID         ExecutionID
+	Phase      Phase
+	Since      MonoTime // first sight of this phase
+	Progress   Revision
+	ProgressAt MonoTime
+	probe      alarm
+	failures   int
+	suspect    Revision // the progress record at the first failed probe
+	cancelled  alarm    // when its grace ends
+	second     alarm    // when a limit of the second line runs out
+	due        alarm    // when a budget lets the target run again
+	why        Failure
+}
+
+func newWatch(at Moment, e Execution, l Limits) watch {
+	w := watch{ID: e.ID, Phase: e.Phase, Since: at.Mono, ProgressAt: at.Mono, probe: alarmAt(at.Mono.Add(l.Probe))}
+	return w
+}
+
+func (w watch) alarm() alarm { return earliest(w.probe, w.cancelled, w.second, w.due) }
+
+// watchOver looks at the current execution of a target.
+func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
+	e, l, w := tv.Execution.Value, m.cfg.Limits, &tr.watch
+	if w.ID != e.ID || w.Phase != e.Phase {
+		*w = newWatch(at, e, l)
+		w.probe = alarmAt(at.Mono) // a first look at once
+	}
+	if tv.Progress.Mod != w.Progress {
+		w.Progress, w.ProgressAt = tv.Progress.Mod, at.Mono
+	}
+	tr.reason = ReasonOwnedElsewhere
+	switch e.Phase {
+	case Reserved:
+		m.watchReserved(at, tr, e)
+	case Running:
+		m.watchRunning(at, tr, tv)
+	default:
+		tr.reason = ReasonRecovering
+		// Its worker does this by itself, if it lives.
+		wait := l.Probe
+		if m.worker(e).Value.Instance != e.Instance {
+			wait = 0
+		}
+		if at.Mono.Since(w.Since) >= wait || tr.adopt != nil {
+			m.settle(at, tr, e, nil, Failure{})
+			return
+		}
+		w.probe = alarmAt(w.Since.Add(wait))
+	}
+}
+
+func (m *Master) watchReserved(at Moment, tr *track, e Execution) {
+	w := &tr.watch
+	w.second = alarmAt(w.Since.Add(m.cfg.Limits.Queue))
+	switch {
+	case w.second.due(at.Mono) || tr.adopt != nil:
+		m.settle(at, tr, e, nil, Failure{Code: CodeQueueLimit, Detail: fmt.Sprintf("reserved for %s and not started within %v", e.Endpoint, m.cfg.Limits.Queue)})
+	case w.probe.due(at.Mono):
+		w.probe = alarmAt(at.Mono.Add(m.cfg.Limits.Probe))
+		m.send(tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })
+	}
+}
+
+func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
+	e, l, w := tv.Execution.Value, m.cfg.Limits, &tr.watch
+	if !w.cancelled.Set {
+		// One grace later than the worker's own limits.
+		idle := w.ProgressAt.Add(l.NoProgress + l.CancelGrace)
+		w.second, w.why = alarmAt(idle), Failure{Code: CodeNoProgress, Detail: fmt.Sprintf("no progress for %v", l.NoProgress+l.CancelGrace)}
+		if end := w.Since.Add(l.Execution + l.CancelGrace); l.Execution > 0 && end < idle {
+			w.second, w.why = alarmAt(end), Failure{Code: CodeTimeLimit, Detail: fmt.Sprintf("ran for %v", l.Execution)}
+		}
+	}
+	switch {
+	case w.cancelled.due(at.Mono):
+		m.out.note(e, w.why.Code, fmt.Sprintf("cancel unanswered for %v: freeze execution %d", l.CancelGrace, e.Number))
+		m.freeze(at, tr, tv, w.why)
+	case !w.cancelled.Set && (w.second.due(at.Mono) || tr.adopt != nil):
+		if !w.second.due(at.Mono) {
+			w.why = Failure{Code: CodeCancelled, Detail: "the table is adopted anew"}
+		}
+		w.second = alarm{}
+		w.cancelled = alarmAt(at.Mono.Add(l.CancelGrace))
+		m.out.note(e, w.why.Code, fmt.Sprintf("%s (execution %d on %s): cancel", w.why.Detail, e.Number, e.Endpoint))
+		m.send(tr, e, func(id EffectID, address string) Effect {
+			return SendCancel{id, address, e.Target, e.ID, w.why}
+		})
+	case w.probe.due(at.Mono):
+		w.probe = alarmAt(at.Mono.Add(l.Probe))
+		m.send(tr, e, func(id EffectID, address string) Effect { return SendProbe{id, address, e.Target, e.ID} })
+	}
+}
+
+// send makes an RPC to the worker of an execution; without a registration it fails at once.
+func (m *Master) send(tr *track, e Execution, rpc func(EffectID, string) Effect) {
+	worker := m.worker(e)
+	if !worker.Present() {
+		m.unreached(tr, m.view.Target(tr.target), e)
+		return
+	}
+	id := m.out.id()
+	m.wait(tr, trackSending, id)
+	m.out.add(rpc(id, worker.Value.Address))
+}
+
+func (m *Master) worker(e Execution) Seen[WorkerRecord] { return ownWorker(m.view, e.Endpoint) }
+
+// replied takes what the worker said, or that it said nothing.
+func (m *Master) replied(at Moment, tr *track, ev Replied) {
+	tv := m.view.Target(tr.target)
+	e := tv.Execution.Value
+	if !tv.Execution.Present() || e.ID != tr.watch.ID {
+		return
+	}
+	switch {
+	case !ev.OK:
+		m.unreached(tr, tv, e)
+	case ev.Refused != ReasonNone:
+		tr.watch.probe = alarmAt(at.Mono.Add(min(m.cfg.Limits.Probe, time.Second)))
+	case !ev.Status.Known && e.Phase == Running:
+		// Its worker has forgotten it: it was restarted. From Reserved that counts for nothing, since
+		// the start may still be under way (attack unknown-too-early).
+		m.out.note(e, CodeWorkerGone, fmt.Sprintf("%s does not know execution %d", e.Endpoint, e.Number))
+		m.settle(at, tr, e, nil, Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s was restarted while it ran", e.Endpoint)})
+	default:
+		tr.watch.failures = 0
+	}
+}
+
+// unreached counts a probe that failed. Probes alone recover nothing: a master that can't reach a
+// healthy worker would kill every merge of it (attack partitioned-master). The worker's registration must
+// be gone too, or its progress must have stood still meanwhile.
+func (m *Master) unreached(tr *track, tv *TargetView, e Execution) {
+	w := &tr.watch
+	if e.Phase != Running {
+		return
+	}
+	if w.failures == 0 {
+		w.suspect = tv.Progress.Mod
+	}
+	w.failures++
+	gone := m.worker(e).Value.Instance != e.Instance
+	if w.failures < m.cfg.Limits.ProbeFailures || !gone && tv.Progress.Mod != w.suspect {
+		return
+	}
+	why := Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s did not answer %d probes in a row", e.Endpoint, w.failures)}
+	m.out.note(e, why.Code, why.Detail)
+	tr.settle = m.settlement(tr, e, why)
+	progress := tv.Progress
+	tr.settle.Progress = &progress
+	m.beginSettlement(tr)
+}
+
+// freeze settles an execution for its lack of progress, unless it makes some at the last moment.
+func (m *Master) freeze(at Moment, tr *track, tv *TargetView, why Failure) {
+	progress := tv.Progress
+	m.settle(at, tr, tv.Execution.Value, &progress, why)
+}
+
+func (m *Master) settle(at Moment, tr *track, e Execution, progress *Seen[Progress], why Failure) {
+	tr.settle = m.settlement(tr, e, why)
+	tr.settle.Progress = progress
+	m.beginSettlement(tr)
+}
+
+func (m *Master) settlement(tr *track, e Execution, why Failure) *settlement {
+	return &settlement{
+		Target: e.Target, ID: e.ID, By: m.cfg.Instance, Limits: m.cfg.Limits, Judged: &e, Why: why,
+		Forced: tr.adopt != nil && tr.adopt.Forced,
+	}
+}
+
+func (m *Master) beginSettlement(tr *track) {
+	tr.settle.begin(&m.out)
+	m.awaits[tr.settle.await] = tr.target
+}
+
+// settling goes on with the settlement under way.
+func (m *Master) settling(at Moment, tr *track, ev Event) {
+	result := tr.settle.handle(at, ev, &m.out)
+	if result == settling {
+		if tr.settle.await != 0 {
+			m.awaits[tr.settle.await] = tr.target
+		}
+		return
+	}
+	tr.settle = nil
+	tr.watch = watch{}
+	if result == settled {
+		// The watch will show that it is gone; until then there is nothing to do about it.
+		tr.retry = alarmAt(at.Mono.Add(retryEvery))
+		return
+	}
+	m.evaluate(at, tr)
+}

@@ -1,0 +1,214 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Worker is the machine of one worker: it runs the executions that masters reserve for it, decides for
+// the gate which commits may proceed, enforces the time limits on its own executions, and settles them
+// when they end. It is pure: see [Worker.Step].
+type Worker struct {
+	cfg  WorkerConfig
+	out  outbox
+	view *View
+	jobs map[Target]*job
+	// awaits routes answers to the job that waits for them.
+	awaits   map[EffectID]Target
+	register registration
+	draining bool
+}
+
+// WorkerConfig is what a worker is told at its start and what stays so for its life.
+type WorkerConfig struct {
+	Endpoint Endpoint
+	Instance Instance
+	Address  string
+	Slots    int // executions at a time; 0 means 1
+	Declares Declaration
+	Limits   Limits
+	Pass     PassLimits
+}
+
+// NewWorker makes a worker that knows nothing yet.
+func NewWorker(cfg WorkerConfig) *Worker {
+	cfg.Limits = cfg.Limits.withDefaults()
+	cfg.Pass = cfg.Pass.withDefaults()
+	cfg.Slots = max(1, cfg.Slots)
+	return &Worker{
+		cfg: cfg, view: NewView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{},
+		register: registration{Key: WorkerKey(cfg.Endpoint), Value: Encode(WorkerRecord{
+			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots,
+			Declares: cfg.Declares, Capabilities: []Capability{OwnedMerge},
+		})},
+	}
+}
+
+// Step is the only mutator: it takes one event and returns what is to be done about it.
+func (w *Worker) Step(at Moment, ev Event) []Effect {
+	switch ev := ev.(type) {
+	case Tick:
+		w.tick(at)
+	case Changed:
+		w.changed(at, ev)
+	case Committed, ReadDone, Surveyed, FenceDone, NumberDone:
+		w.answered(at, ev)
+	case StartRequested:
+		w.startRequested(at, ev)
+	case CancelRequested:
+		w.cancelRequested(at, ev)
+	case StatusRequested:
+		w.out.add(AnswerStatus{ev.Request, w.status(ev.Target, ev.Execution)})
+	case CommitRequested:
+		w.commitRequested(at, ev)
+	case CommitSettled:
+		w.commitSettled(at, ev)
+	case CommitDropped:
+		w.commitDropped(ev)
+	case Worked:
+		if j := w.job(ev.Target, ev.Execution); j != nil {
+			j.progress.Counters.Writes += ev.Writes
+			j.progress.Counters.Bytes += ev.Bytes
+			w.progressed(at, j)
+		}
+	case EngineReported:
+		w.engineReported(at, ev)
+	case EnginePlanned:
+		if j := w.job(ev.Target, ev.Execution); j != nil {
+			j.rebasable = ev.Rebasable
+			w.progressed(at, j)
+			w.out.add(LetGo{ev.Target, ev.Execution})
+		}
+	case EngineEnded:
+		w.engineEnded(at, ev)
+	case DrainRequested:
+		w.draining = true
+	default:
+		panic(fmt.Sprintf("a worker takes no %T", ev))
+	}
+	return w.out.take()
+}
+
+// Next is when the worker wants a [Tick] at the latest.
+func (w *Worker) Next() (MonoTime, bool) {
+	next := w.register.alarm()
+	for _, t := range sortedKeys(w.jobs) {
+		next = earliest(next, w.jobs[t].alarm(w.cfg.Limits))
+	}
+	return next.At, next.Set
+}
+
+// Busy counts the executions that the worker still has to do with.
+func (w *Worker) Busy() int { return len(w.jobs) }
+
+// Mode is what this worker knows of a target's mode, for the gate's rules about clients.
+func (w *Worker) Mode(t Target) Mode {
+	m, _ := EffectiveMode(voices(w.view, t, ownWorker(w.view, w.cfg.Endpoint)))
+	if said := w.cfg.Declares.Says(t); rank(said) > rank(m) {
+		return said
+	}
+	return m
+}
+
+// Watched is the base version that the unreleased execution of a target saw at its start; ok is false
+// if there is none, or none that has started.
+func (w *Worker) Watched(t Target) (from Version, e ExecutionID, ok bool) {
+	if j, mine := w.jobs[t]; mine && j.exec.BaseVersion > 0 {
+		return j.exec.BaseVersion, j.exec.ID, true
+	}
+	tv, known := w.view.Targets[t]
+	if !known || !tv.Execution.Present() || tv.Execution.Value.BaseVersion == 0 {
+		return 0, "", false
+	}
+	return tv.Execution.Value.BaseVersion, tv.Execution.Value.ID, true
+}
+
+// job is the job that an event speaks of, or nil if it is over.
+func (w *Worker) job(t Target, e ExecutionID) *job {
+	if j, ok := w.jobs[t]; ok && j.exec.ID == e {
+		return j
+	}
+	return nil
+}
+
+func (w *Worker) tick(at Moment) {
+	w.register.tick(at, &w.out)
+	for _, t := range sortedKeys(w.jobs) {
+		w.jobTick(at, w.jobs[t])
+	}
+}
+
+func (w *Worker) changed(at Moment, ev Changed) {
+	if ev.Reset {
+		w.view = NewView()
+	}
+	touched := w.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
+	w.register.changed(standing(w.view.Workers, w.register.Key), &w.out)
+	for _, t := range touched {
+		if j, ok := w.jobs[t]; ok {
+			w.recordChanged(at, j, w.view.Target(t).Execution)
+		}
+	}
+}
+
+// answered gives an answer to the job that waits for it; one that nobody waits for is stale.
+func (w *Worker) answered(at Moment, ev Event) {
+	id := answered(ev)
+	if w.register.answered(at, ev) {
+		return
+	}
+	t, ok := w.awaits[id]
+	if !ok {
+		return
+	}
+	delete(w.awaits, id)
+	if j, ok := w.jobs[t]; ok {
+		w.jobAnswered(at, j, id, ev)
+	}
+}
+
+// await routes the answer of an effect to the job.
+func (w *Worker) await(j *job, id EffectID) EffectID {
+	w.awaits[id] = j.exec.Target
+	return id
+}
+
+// drop forgets a job that is over: nothing of it can be admitted by this process any more.
+func (w *Worker) drop(j *job) {
+	w.refuseHeld(j, RuleNotRunning, "the execution is over")
+	if w.jobs[j.exec.Target] == j {
+		delete(w.jobs, j.exec.Target)
+	}
+}
+
+func (w *Worker) status(t Target, e ExecutionID) Status {
+	j := w.job(t, e)
+	if j == nil {
+		return Status{}
+	}
+	return Status{Known: true, Phase: j.exec.Phase, Counters: j.progress.Counters}
+}
+
+// ownWorker is the worker's own registration, as others see it.
+func ownWorker(v *View, e Endpoint) Seen[WorkerRecord] {
+	key := WorkerKey(e)
+	for _, s := range v.Workers {
+		if s.Key == key {
+			return s
+		}
+	}
+	return Seen[WorkerRecord]{Key: key}
+}
+
+// voices collects what is said about a target: by every live master, by the one worker that is judged,
+// by policy and latch.
+func voices(v *View, t Target, worker Seen[WorkerRecord]) Voices {
+	out := Voices{Policy: v.Target(t).Policy.Pointer(), Latch: v.Target(t).Latch.Pointer()}
+	for _, m := range v.Masters {
+		out.Live = append(out.Live, Declared{m.Value.Instance, m.Value.Declares.Says(t), slices.Contains(m.Value.Capabilities, OwnedMerge)})
+	}
+	if worker.Present() {
+		out.Live = append(out.Live, Declared{worker.Value.Instance, worker.Value.Declares.Says(t), slices.Contains(worker.Value.Capabilities, OwnedMerge)})
+	}
+	return out
+}
