@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,38 +34,43 @@ func (r rule) matches(test string) bool {
 	return false
 }
 
-// readRules reads the rules and checks that they are exactly the names that the code can leave out: a name
-// without a line would never be tried, a line without a name would take out nothing.
-func readRules(rulesPath, namesPath string) ([]rule, error) {
-	text, err := os.ReadFile(rulesPath)
+func readRules(path string) ([]rule, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	rules, err := parseRules(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", rulesPath, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	return rules, nil
+}
+
+// complete checks that the rules are exactly the names that the code can leave out: a name without a line
+// would never be tried, a line without a name would take out nothing.
+func complete(rules []rule, namesPath string) error {
 	source, err := os.ReadFile(namesPath)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	names, err := parseNames(source)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", namesPath, err)
+		return fmt.Errorf("%s: %w", namesPath, err)
 	}
+	var problems []error
 	listed := map[string]bool{}
 	for _, r := range rules {
 		listed[r.Name] = true
 		if !names[r.Name] {
-			return nil, fmt.Errorf("%s names the rule %s, which is not in %s", rulesPath, r.Name, namesPath)
+			problems = append(problems, fmt.Errorf("the rule %s is not in %s", r.Name, namesPath))
 		}
 	}
-	for name := range names {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !listed[name] {
-			return nil, fmt.Errorf("%s has the rule %s, but %s names no test for it", namesPath, name, rulesPath)
+			problems = append(problems, fmt.Errorf("no test guards the rule %s of %s", name, namesPath))
 		}
 	}
-	return rules, nil
+	return errors.Join(problems...)
 }
 
 func parseRules(text string) ([]rule, error) {

@@ -12,8 +12,8 @@ func TestRulesAndNamesAreTheSame(t *testing.T) {
 	const line = "\t./p\tTestA\tA sentence."
 	for name, test := range map[string]struct{ rules, names, want string }{
 		"both":              {"# comment\na" + line + "\nb" + line + "\n", `A Name = "a"; B Name = "b"`, ""},
-		"no line":           {"a" + line, `A Name = "a"; B Name = "b"`, "has the rule b"},
-		"no name":           {"a" + line + "\nb" + line, `A Name = "a"`, "names the rule b"},
+		"no line":           {"a" + line, `A Name = "a"; B Name = "b"`, "no test guards the rule b"},
+		"no name":           {"a" + line + "\nb" + line, `A Name = "a"`, "the rule b is not in"},
 		"twice":             {"a" + line + "\na" + line, `A Name = "a"`, "line 2 names a again"},
 		"a missing field":   {"a\t./p\tTestA", `A Name = "a"`, "line 1 has 3 fields"},
 		"no regex":          {"a\t./p\tTest(\tA sentence.", `A Name = "a"`, "line 1"},
@@ -26,7 +26,10 @@ func TestRulesAndNamesAreTheSame(t *testing.T) {
 			rules, names := filepath.Join(dir, "rules.txt"), filepath.Join(dir, "name.go")
 			write(t, rules, test.rules)
 			write(t, names, "package guard\ntype Name string\nconst (\n"+test.names+"\n)\n")
-			_, err := readRules(rules, names)
+			listed, err := readRules(rules)
+			if err == nil {
+				err = complete(listed, names)
+			}
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Fatalf("expected %q, got %v", test.want, err)
 			}
