@@ -131,8 +131,8 @@ func write(records *bbolt.Bucket, ops []core.Op, rev core.Revision) (change, err
 	made := change{revision: rev}
 	for _, o := range ops {
 		if o.Op == core.OpPut {
-			r := stored{value: o.Value, mod: rev, leased: o.Leased}
-			if err := records.Put([]byte(o.Key), r.encode()); err != nil {
+			key, r := []byte(o.Key), stored{value: o.Value, mod: rev, leased: o.Leased}
+			if err := records.Put(key, r.encode(key)); err != nil {
 				return change{}, err
 			}
 			made.puts = append(made.puts, core.Record{Key: o.Key, Value: o.Value, Mod: rev})

@@ -3,6 +3,7 @@ package bolt
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 
 	"go.etcd.io/bbolt"
 
@@ -11,9 +12,12 @@ import (
 
 // The file has two buckets. meta holds the format and the revision; records holds every key with
 //
+//	4 bytes  CRC-32C of its key and of all that follows, big endian
 //	8 bytes  revision that last wrote it, big endian
 //	1 byte   1 if the key is leased, else 0
 //	         its value
+//
+// bbolt checks its two meta pages only; the sum is what makes a damaged record an error instead of a lie.
 var (
 	metaBucket    = []byte("meta")
 	recordsBucket = []byte("records")
@@ -27,7 +31,16 @@ const fileFormat = 1
 // firstRevision is that of an empty store. It isn't 0, which stands for "absent" (as in etcd).
 const firstRevision core.Revision = 1
 
-const headBytes = 9
+const (
+	sumBytes  = 4
+	headBytes = sumBytes + 9
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func sum(key, rest []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, rest)
+}
 
 type stored struct {
 	value  string
@@ -35,24 +48,26 @@ type stored struct {
 	leased bool
 }
 
-func (r stored) encode() []byte {
+func (r stored) encode(key []byte) []byte {
 	b := make([]byte, headBytes, headBytes+len(r.value))
-	binary.BigEndian.PutUint64(b, uint64(r.mod))
+	binary.BigEndian.PutUint64(b[sumBytes:], uint64(r.mod))
 	if r.leased {
-		b[8] = 1
+		b[headBytes-1] = 1
 	}
-	return append(b, r.value...)
+	b = append(b, r.value...)
+	binary.BigEndian.PutUint32(b, sum(key, b[sumBytes:]))
+	return b
 }
 
 // decode copies: b points into the mapped file and is gone after the transaction.
 func decode(key, b []byte) (stored, error) {
-	if len(b) < headBytes || b[8] > 1 {
-		return stored{}, fmt.Errorf("record %q has no valid head", key)
+	if len(b) < headBytes || binary.BigEndian.Uint32(b) != sum(key, b[sumBytes:]) {
+		return stored{}, fmt.Errorf("%w: record %q", ErrDamaged, key)
 	}
 	return stored{
 		value:  string(b[headBytes:]),
-		mod:    core.Revision(binary.BigEndian.Uint64(b)),
-		leased: b[8] == 1,
+		mod:    core.Revision(binary.BigEndian.Uint64(b[sumBytes:])),
+		leased: b[headBytes-1] == 1,
 	}, nil
 }
 
@@ -84,7 +99,7 @@ func scan(records *bbolt.Bucket, r core.Range, visit func(key string, r stored) 
 func number(tx *bbolt.Tx, key []byte) (uint64, error) {
 	b := tx.Bucket(metaBucket).Get(key)
 	if len(b) != 8 {
-		return 0, fmt.Errorf("meta has no valid %s", key)
+		return 0, fmt.Errorf("%w: meta has no valid %s", ErrDamaged, key)
 	}
 	return binary.BigEndian.Uint64(b), nil
 }

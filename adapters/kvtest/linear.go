@@ -2,6 +2,7 @@ package kvtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -102,6 +103,8 @@ func record(t *testing.T, s store, seed uint64) []porcupine.Operation {
 	return history
 }
 
+var errLost = errors.New("the answer got lost")
+
 // client makes random calls from what it saw last.
 type client struct {
 	rand  *rand.Rand
@@ -128,6 +131,9 @@ func (c *client) call(ctx context.Context, s store) (call, reply, error) {
 		in.txn.If = append(in.txn.If, c.cond())
 	}
 	answer, err := s.Commit(ctx, *in.txn)
+	if err == nil && c.rand.IntN(8) == 0 {
+		return in, reply{}, errLost // applied or not, nobody is told
+	}
 	return in, reply{answer: answer}, err
 }
 
