@@ -171,7 +171,7 @@ func (l *Local) Children(ctx context.Context, folder string) (Children, error) {
 	}
 	d, err := l.root.Open(path.Clean(folder))
 	if errors.Is(err, fs.ErrNotExist) && folder != "" {
-		return Children{}, nil
+		return Children{}, l.standing()
 	}
 	if err != nil {
 		return Children{}, explain("list", folder, err)
@@ -190,9 +190,20 @@ func (l *Local) Children(ctx context.Context, folder string) (Children, error) {
 			out.Objects = append(out.Objects, e.Name())
 		}
 	}
+	if len(entries) == 0 {
+		return Children{}, l.standing()
+	}
 	slices.Sort(out.Objects)
 	slices.Sort(out.Folders)
 	return out, nil
+}
+
+// standing checks that the lake's directory was not removed under us: everything in it would seem absent.
+func (l *Local) standing() error {
+	if _, err := os.Stat(l.dir); err != nil {
+		return fmt.Errorf("the lake's directory %s is gone: %w", l.dir, explain("look at", l.dir, err))
+	}
+	return nil
 }
 
 // Delete implements [Lake].

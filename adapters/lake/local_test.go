@@ -178,8 +178,10 @@ func TestAMissingKeyAndABrokenReadAreTwoThings(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if infos, err := l.List(t.Context(), ""); err == nil && len(infos) > 0 {
-		t.Errorf("the lake is gone and lists %v", infos)
+	for _, folder := range []string{"", "t/"} {
+		if infos, err := l.List(t.Context(), folder); err == nil {
+			t.Errorf("the lake is gone and %q lists %v", folder, infos)
+		}
 	}
 }
 

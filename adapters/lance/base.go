@@ -43,6 +43,8 @@ type BaseFile struct {
 	// TransactionFile names the file below _transactions/ that holds the transaction of this version;
 	// it may be set beside an inline one. Empty if the manifest names none.
 	TransactionFile string
+	// UUID names the transaction that made this version, where it is inline.
+	UUID string
 
 	file file
 }
@@ -179,6 +181,6 @@ func (b *BaseFile) readTransaction() {
 	b.Facts.Operation = core.OpOther
 	if m, err := b.file.section(pos); err == nil {
 		t := transactionOf(m)
-		b.Facts.ReadVersion, b.Facts.Operation = t.ReadVersion, t.Operation
+		b.Facts.ReadVersion, b.Facts.Operation, b.UUID = t.ReadVersion, t.Operation, t.UUID
 	}
 }

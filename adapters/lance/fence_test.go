@@ -149,8 +149,8 @@ func TestAFenceOfTheWrongTableIsRefused(t *testing.T) {
 		{"another table id", core.Base, func(r *lance.FenceRequest) { r.TableID = "table-2" }, core.CodeTableReplaced},
 		{"another table id, for a shard", shard, func(r *lance.FenceRequest) { r.TableID = "table-2" }, core.CodeTableReplaced},
 		{"another naming scheme", core.Base, func(r *lance.FenceRequest) { r.Scheme = core.V1 }, core.CodeTableFormat},
-		{"a lake that went back", core.Base, func(r *lance.FenceRequest) { r.Version += 3; r.Seen += 3 }, core.CodeLakeWentBack},
-		{"a shard that went back", shard, func(r *lance.FenceRequest) { r.Version += 3; r.Seen += 3 }, core.CodeLakeWentBack},
+		{"a lake that went back", core.Base, func(r *lance.FenceRequest) { r.Seen += 3 }, core.CodeLakeWentBack},
+		{"a shard that went back", shard, func(r *lance.FenceRequest) { r.Seen += 3 }, core.CodeLakeWentBack},
 		{"a shard that is gone", core.ShardResource("99999999-9999-4999-8999-999999999999"), func(r *lance.FenceRequest) { r.Version = 4 }, core.CodeLakeWentBack},
 		{"a table that is gone", core.Base, func(r *lance.FenceRequest) { r.Target = "gone" }, core.CodeTableMissing},
 	}

@@ -1,0 +1,16 @@
+package lake_test
+
+import (
+	"os"
+	"testing"
+)
+
+// racerEnv makes the test binary one of the processes of the race: its value is the lake's directory.
+const racerEnv = "SLUICE_TEST_RACER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(racerEnv); dir != "" {
+		os.Exit(runRacer(dir))
+	}
+	os.Exit(m.Run())
+}
