@@ -40,6 +40,27 @@ type Verdict struct {
 // OK reports whether nothing is refused.
 func (v Verdict) OK() bool { return v.Status == 0 }
 
+// code is the typed reason of an execution that fails because of a refusal.
+func (v Verdict) code() Code {
+	switch v.Rule {
+	case RuleTableID:
+		return CodeTableReplaced
+	case RuleMemWAL:
+		return CodeNoMemWAL
+	case RuleUnknownFlags, RuleNamingScheme:
+		return CodeTableFormat
+	case RuleBehindStart:
+		return CodeLakeWentBack
+	case RuleDirectSuccess, RuleOccupied:
+		return CodeCommitConflict
+	case RuleKVUnavailable:
+		return CodeKV
+	case RuleTurn:
+		return CodeStorage
+	}
+	return CodeRefused
+}
+
 // Rule names one rule of admission.
 type Rule string
 

@@ -50,6 +50,7 @@ func (w *Worker) admitNext(j *job) {
 		v := h.Intent.Name.Version
 		if verdict := Judge(j.exec, j.landed, j.rebasable, h.Intent); !verdict.OK() {
 			j.held = j.held[1:]
+			j.refusal = verdict
 			w.answer(h.Request, verdict)
 			continue
 		}
@@ -128,12 +129,16 @@ func (w *Worker) commitSettled(at Moment, ev CommitSettled) {
 	w.maybeFinish(at, j)
 }
 
-// commitDropped forgets a held commit whose sender has gone. If it is being admitted, its watermark
-// stands all the same.
-func (w *Worker) commitDropped(ev CommitDropped) {
-	if j, ok := w.jobs[ev.Target]; ok {
-		j.held = slices.DeleteFunc(j.held, func(h heldCommit) bool { return h.Request == ev.Request })
+// commitDropped forgets a commit whose sender has gone before it was put. If it is being admitted, or has
+// been, its watermark stands all the same.
+func (w *Worker) commitDropped(at Moment, ev CommitDropped) {
+	j, ok := w.jobs[ev.Target]
+	if !ok {
+		return
 	}
+	j.held = slices.DeleteFunc(j.held, func(h heldCommit) bool { return h.Request == ev.Request })
+	j.inStorage = slices.DeleteFunc(j.inStorage, func(s storedCommit) bool { return s.Request == ev.Request })
+	w.maybeFinish(at, j)
 }
 
 // refuseHeld answers everything that waits.
@@ -154,7 +159,8 @@ func (w *Worker) admitTick(at Moment, j *job) {
 	late := func(h heldCommit) bool { return at.Mono >= h.Deadline }
 	for _, h := range j.held {
 		if late(h) {
-			w.answer(h.Request, refuse(503, RuleKVUnavailable, "the KV did not answer within %v", w.cfg.Limits.KVHold))
+			j.refusal = refuse(503, RuleKVUnavailable, "the KV did not answer within %v", w.cfg.Limits.KVHold)
+			w.answer(h.Request, j.refusal)
 		}
 	}
 	j.held = slices.DeleteFunc(j.held, late)

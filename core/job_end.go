@@ -48,6 +48,10 @@ func (w *Worker) engineEnded(at Moment, ev EngineEnded) {
 	j.engineUp = false
 	if j.end == nil {
 		end := ev.Failure
+		if end.Code == CodeEngineUnknown && !j.refusal.OK() {
+			// The gate's own answer comes before what the engine made of it.
+			end = Failure{Code: j.refusal.code(), Detail: fmt.Sprintf("the gate refused a commit (%s): %s", j.refusal.Rule, j.refusal.Detail)}
+		}
 		j.end = &end
 	}
 	w.refuseHeld(j, RuleNotRunning, "its engine has ended")

@@ -64,7 +64,7 @@ func (w *Worker) Step(at Moment, ev Event) []Effect {
 	case CommitSettled:
 		w.commitSettled(at, ev)
 	case CommitDropped:
-		w.commitDropped(ev)
+		w.commitDropped(at, ev)
 	case Worked:
 		if j := w.job(ev.Target, ev.Execution); j != nil {
 			j.progress.Counters.Writes += ev.Writes
