@@ -1,0 +1,216 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/versity/versitygw/debuglogger"
+	"github.com/versity/versitygw/s3api"
+	"github.com/versity/versitygw/s3api/middlewares"
+
+	"github.com/sluice-data/sluice/adapters/lake"
+	"github.com/sluice-data/sluice/core"
+)
+
+// Bucket is the one bucket that the gate shows.
+const Bucket = "lake"
+
+// Region is the region that clients name; it means nothing.
+const Region = "us-east-1"
+
+// ExecutionTimeout is the time-out that the clients of executions get in their options: longer than
+// anything is held (60 s) and put (20 s).
+const ExecutionTimeout = 120 * time.Second
+
+const (
+	maxConnections = 4096
+	maxParts       = 10_000
+)
+
+// Config says what a gate stands before. Zero durations are the documented defaults.
+type Config struct {
+	// Lake is where everything is read and written; required. A wrapper around the real lake holds puts
+	// below the gate, after their admission.
+	Lake lake.Lake
+	// Authority decides; required.
+	Authority Authority
+	// Address to listen on; empty means a free port of 127.0.0.1.
+	Address string
+	// Scratch is a directory for bodies on their way, outside of the lake; empty means the system's.
+	// The gate makes a private directory in it and removes it on Close.
+	Scratch string
+	// StorageTimeout is how long one put may take in storage, and how long the request of anybody but
+	// an execution may be held. Default 20 s: clients give up at 30 s.
+	StorageTimeout time.Duration
+	// ExecutionHold is how long the put of an execution may be held before it goes to storage. Default 60 s.
+	ExecutionHold time.Duration
+	// ShardLanded, if set, is called when a shard's manifest has landed. It must not block.
+	ShardLanded func(t core.Target, s core.ShardID)
+	// Log gets one line a refusal. Default: slog.Default().
+	Log *slog.Logger
+}
+
+func (c Config) validate() (Config, error) {
+	if c.Lake == nil || c.Authority == nil {
+		return c, errors.New("the gate needs a lake and an authority")
+	}
+	if c.StorageTimeout < 0 || c.ExecutionHold < 0 {
+		return c, errors.New("the gate's time limits can't be negative")
+	}
+	c.StorageTimeout = cmp.Or(c.StorageTimeout, 20*time.Second)
+	c.ExecutionHold = cmp.Or(c.ExecutionHold, 60*time.Second)
+	c.Log = cmp.Or(c.Log, slog.Default())
+	return c, nil
+}
+
+// Gate is a running S3 endpoint. See [Start].
+type Gate struct {
+	cfg         Config
+	addr        string
+	scratch     string
+	credentials *credentials
+	turns       *turns
+	uploads     *uploads
+	progress    *progress
+	made        *made
+	foreign     *foreign
+
+	server *s3api.S3ApiServer
+	served chan error
+	// ctx bounds what outlives a request: a put that is with storage.
+	ctx  context.Context
+	stop context.CancelFunc
+	puts sync.WaitGroup
+}
+
+// Start listens and serves until [Gate.Close]. Several gates can run in one process. The error for an
+// address that somebody else listens on is one line that says so. ctx bounds the start only.
+func Start(ctx context.Context, cfg Config) (*Gate, error) {
+	cfg, err := cfg.validate()
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp(cfg.Scratch, "sluice-gate-")
+	if err != nil {
+		return nil, fmt.Errorf("make the gate's scratch directory: %w", err)
+	}
+	g := &Gate{
+		cfg: cfg, scratch: scratch, credentials: newCredentials(), turns: newTurns(), uploads: newUploads(scratch),
+		progress: newProgress(), made: newMade(), foreign: newForeign(),
+	}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	if err := g.listen(ctx); err != nil {
+		g.stop()
+		os.RemoveAll(scratch)
+		return nil, err
+	}
+	return g, nil
+}
+
+// listen finds a port and waits until it is served. The library takes an address, not a listener, so a
+// free port that somebody takes in between is given up for another one.
+func (g *Gate) listen(ctx context.Context) error {
+	debuglogger.SetLevel(debuglogger.LevelSilent)
+	for range 5 {
+		addr, err := reserve(ctx, g.cfg.Address)
+		if err != nil {
+			return err
+		}
+		err = g.serve(ctx, addr)
+		if err == nil {
+			g.addr = addr
+			return nil
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) || g.cfg.Address != "" {
+			return err
+		}
+	}
+	return errors.New("the gate found no free port on 127.0.0.1 in 5 tries")
+}
+
+// reserve checks that the address can be listened on and returns it with its port.
+func reserve(ctx context.Context, address string) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cmp.Or(address, "127.0.0.1:0"))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return "", fmt.Errorf("the gate can't listen on %s: the port is in use; stop the other program or choose another port", address)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the gate can't listen on %s: %w", cmp.Or(address, "127.0.0.1"), err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func (g *Gate) serve(ctx context.Context, addr string) error {
+	ready := make(chan struct{})
+	// The library wants an account that may do everything. Nobody knows its keys, and to our backend it
+	// is as unknown as any other.
+	root := middlewares.RootUserConfig{Access: "SL" + rand.Text(), Secret: rand.Text() + rand.Text()}
+	server, err := s3api.New(&endpoint{gate: g}, root, Region, g.credentials, nil, nil, nil, nil,
+		s3api.WithConcurrencyLimiter(maxConnections, maxConnections),
+		s3api.WithMpMaxParts(maxParts),
+		s3api.WithQuiet(),
+		s3api.WithKeepAlive(),
+		s3api.WithOnListen(func() { close(ready) }))
+	if err != nil {
+		return fmt.Errorf("make the gate's server: %w", err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.ServeMultiPort([]string{addr}) }()
+	select {
+	case <-ready:
+		g.server, g.served = server, served
+		return nil
+	case err := <-served:
+		return fmt.Errorf("the gate can't listen on %s: %w", addr, err)
+	case <-ctx.Done():
+		err := server.ShutDown()
+		<-served
+		return errors.Join(ctx.Err(), err)
+	}
+}
+
+// Addr is host:port of the endpoint.
+func (g *Gate) Addr() string { return g.addr }
+
+// StorageOptions are what pylance and LanceDB take as storage_options to reach the lake as s3://lake/…
+// through the gate. Those of an execution have a longer time-out, because its commits may be held.
+func (g *Gate) StorageOptions(c Credential) map[string]string {
+	o := map[string]string{
+		"aws_endpoint":          "http://" + g.addr,
+		"aws_access_key_id":     c.AccessKey,
+		"aws_secret_access_key": c.SecretKey,
+		"aws_region":            Region,
+		"allow_http":            "true",
+	}
+	if c.Caller.Class == core.ClassExecution {
+		o["timeout"] = fmt.Sprintf("%ds", int(ExecutionTimeout.Seconds()))
+	}
+	return o
+}
+
+// Close stops listening, drops what is held, and waits for the puts that are with storage until their
+// time limit.
+func (g *Gate) Close() error {
+	g.credentials.remove(func(core.Caller) bool { return true })
+	err := g.server.ShutDown()
+	<-g.served // says that the listener is closed
+	g.puts.Wait()
+	g.stop()
+	if rerr := os.RemoveAll(g.scratch); err == nil {
+		err = rerr
+	}
+	if err != nil {
+		return fmt.Errorf("close the gate at %s: %w", g.addr, err)
+	}
+	return nil
+}
