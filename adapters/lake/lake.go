@@ -27,6 +27,8 @@ var (
 	ErrExists = errors.New("the key exists in the lake")
 	// ErrNotTried says that nothing was sent to storage, so the key is as it was before.
 	ErrNotTried = errors.New("nothing was written to the lake")
+	// ErrKey says that a key or folder is not one (see [CheckKey]).
+	ErrKey = errors.New("not a canonical key")
 	// ErrDenied says that storage refused our credentials or file permissions.
 	ErrDenied = errors.New("the lake denies access")
 )
@@ -84,7 +86,7 @@ type Children struct {
 // CheckKey reports why a key is refused: a key is one or more non-empty segments joined by single slashes,
 // none of them "." or "..", without NUL. So one object has one key, and none lies outside the lake.
 func CheckKey(key string) error {
-	bad := func(why string) error { return fmt.Errorf("key %q %s: %w", key, why, ErrNotTried) }
+	bad := func(why string) error { return fmt.Errorf("key %q %s: %w", key, why, ErrKey) }
 	switch {
 	case key == "":
 		return bad("is empty")
@@ -113,7 +115,7 @@ func checkFolder(folder string) error {
 	}
 	key, ok := strings.CutSuffix(folder, "/")
 	if !ok {
-		return fmt.Errorf("folder %q does not end with a slash: %w", folder, ErrNotTried)
+		return fmt.Errorf("folder %q does not end with a slash: %w", folder, ErrKey)
 	}
 	return CheckKey(key)
 }

@@ -220,7 +220,7 @@ func (l *Local) Delete(ctx context.Context, key string) error {
 // check refuses a key or a call that must not reach the disk.
 func (l *Local) check(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotTried, err)
+		return err
 	}
 	return CheckKey(key)
 }
@@ -231,8 +231,6 @@ func explain(doing, key string, err error) error {
 	// NB: ENOTDIR is "a parent of the key is an object", which is no such key.
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("%s %s: %w", doing, key, ErrNotExist)
-	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s %s: %w", doing, key, ErrExists)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%s %s: %w: %w", doing, key, ErrDenied, err)
 	}

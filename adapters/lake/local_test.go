@@ -86,8 +86,8 @@ func TestAKeyThatIsNotCanonicalIsRefusedByEveryCall(t *testing.T) {
 			"get": getErr, "head": headErr, "list": listErr, "put": l.Put(ctx, key, nil), "delete": l.Delete(ctx, key),
 			"put if absent": l.PutIfAbsent(ctx, key, strings.NewReader("")),
 		} {
-			if !errors.Is(err, lake.ErrNotTried) {
-				t.Errorf("%s %q: %v, want it refused before it is tried", call, key, err)
+			if !errors.Is(err, lake.ErrKey) {
+				t.Errorf("%s %q: %v, want %v", call, key, err, lake.ErrKey)
 			}
 		}
 	}

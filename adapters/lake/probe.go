@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -15,8 +17,8 @@ var ErrUnsafe = errors.New("the lake does not keep put-if-absent")
 // body stays, and both are seen in a listing. It cleans up after itself. A lake that fails ([ErrUnsafe])
 // must not be used: two commits of one version could both land on it.
 func Probe(ctx context.Context, l Lake) (err error) {
-	folder := "_sluice/probe/"
-	key := folder + rand.Text()
+	folder := "_sluice/"
+	key := folder + "probe-" + rand.Text()
 	defer func() {
 		// The caller may have given up; the object must go all the same.
 		if derr := l.Delete(context.WithoutCancel(ctx), key); err == nil && derr != nil {
@@ -39,14 +41,12 @@ func Probe(ctx context.Context, l Lake) (err error) {
 	if string(body) != "first" {
 		return fmt.Errorf("probe lake %s: a put that lost changed the object: %w", l.URI(), ErrUnsafe)
 	}
-	infos, err := l.List(ctx, folder)
+	level, err := l.Children(ctx, folder)
 	if err != nil {
 		return fmt.Errorf("probe lake %s: %w", l.URI(), err)
 	}
-	for _, info := range infos {
-		if info.Key == key {
-			return nil
-		}
+	if slices.Contains(level.Objects, path.Base(key)) {
+		return nil
 	}
 	return fmt.Errorf("probe lake %s: an object that was just put is not listed: %w", l.URI(), ErrUnsafe)
 }

@@ -26,15 +26,18 @@ func isTemporary(name string) bool { return strings.HasPrefix(name, temporaryPre
 // shows the whole body or nothing. (The design that was rejected: look whether the name is free, then
 // rename. Another process that commits in between is overwritten, and no later check can tell.)
 func (l *Local) PutIfAbsent(ctx context.Context, key string, body io.Reader) error {
+	if CheckKey(key) == nil {
+		// Only to save writing a body in vain; the link decides.
+		if _, err := l.root.Lstat(key); err == nil {
+			return fmt.Errorf("put %s: %w", key, ErrExists)
+		}
+	}
 	tmp, err := l.stage(ctx, key, body)
 	if err != nil {
 		return err
 	}
 	defer l.root.Remove(tmp)
 	if guard.Out(guard.PutIfAbsent) {
-		if _, err := l.root.Lstat(key); err == nil {
-			return explain("put", key, ErrExists)
-		}
 		return l.root.Rename(tmp, key)
 	}
 	if err := l.root.Link(tmp, key); err != nil {
@@ -64,14 +67,14 @@ func (l *Local) Put(ctx context.Context, key string, body []byte) error {
 // stage writes the body to a temporary file beside the key and makes it durable. Nothing is published yet,
 // so every failure of it is [ErrNotTried].
 func (l *Local) stage(ctx context.Context, key string, body io.Reader) (string, error) {
+	fail := func(err error) (string, error) {
+		return "", fmt.Errorf("%w: %w", explain("put", key, err), ErrNotTried)
+	}
 	if err := l.check(ctx, key); err != nil {
-		return "", fmt.Errorf("put %s: %w", key, err)
+		return fail(err)
 	}
 	if isTemporary(path.Base(key)) {
-		return "", fmt.Errorf("put %s: that name is kept for temporary files: %w", key, ErrNotTried)
-	}
-	fail := func(err error) (string, error) {
-		return "", fmt.Errorf("%w: %w", ErrNotTried, explain("put", key, err))
+		return fail(errors.New("such names are kept for temporary files"))
 	}
 	if err := l.makeDir(path.Dir(key)); err != nil {
 		return fail(err)

@@ -67,7 +67,7 @@ const (
 
 	racingThreads  = 32 // in this process
 	racingChildren = 4
-	racingPerChild = 4 // threads of each
+	racingPerChild = 2 // threads of each
 	pylanceThreads = 4
 )
 

@@ -24,6 +24,17 @@ func (c *coded) Unwrap() []error {
 	return []error{c.failure, c.cause}
 }
 
+// FailureOf is the failure in an error of this package. One without a code (a caller that gave up, a lake
+// that answered in a way that nobody foresaw) is one of storage.
+func FailureOf(err error) core.Failure {
+	var f core.Failure
+	switch {
+	case err == nil, errors.As(err, &f):
+		return f
+	}
+	return core.Failure{Code: core.CodeStorage, Detail: err.Error()}
+}
+
 func failed(code core.Code, detail string) error {
 	return &coded{failure: core.Failure{Code: code, Detail: detail}}
 }
@@ -39,6 +50,14 @@ func storage(doing string, err error) error {
 		code = core.CodeAuth
 	}
 	return &coded{failure: core.Failure{Code: code, Detail: doing + ": " + err.Error()}, cause: err}
+}
+
+// ofShard adds the shard in which the cause of a failure lies.
+func ofShard(s core.ShardID, err error) error {
+	if c, ok := errors.AsType[*coded](err); ok {
+		c.failure.Shard = s
+	}
+	return err
 }
 
 // corrupt says which file is not what it must be.

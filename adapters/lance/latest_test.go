@@ -145,6 +145,9 @@ func TestABodyOfAnotherShardIsCorrupt(t *testing.T) {
 	put(t, l, lance.ShardKey(memWAL, shards[0].Shard, shards[0].Version), foreign)
 	_, err := lance.ReadTable(t.Context(), l, memWAL)
 	wantCode(t, err, core.CodeManifestCorrupt)
+	if f := lance.FailureOf(err); f.Shard != shards[0].Shard {
+		t.Errorf("the failure names shard %q, want %s", f.Shard, shards[0].Shard)
+	}
 }
 
 func TestAPathWithoutVersionsIsNoTable(t *testing.T) {

@@ -118,8 +118,13 @@ func (b BaseFile) Resolve(ctx context.Context, l lake.Lake, t core.Target) (Base
 }
 
 // ReadNewestShard reads the newest manifest of a shard. The failure for a shard without one is
-// [core.CodeStorage] around [lake.ErrNotExist].
+// [core.CodeStorage] around [lake.ErrNotExist]. Failures name the shard.
 func ReadNewestShard(ctx context.Context, l lake.Lake, t core.Target, s core.ShardID) (ShardFile, error) {
+	f, err := readNewestShard(ctx, l, t, s)
+	return f, ofShard(s, err)
+}
+
+func readNewestShard(ctx context.Context, l lake.Lake, t core.Target, s core.ShardID) (ShardFile, error) {
 	doing := fmt.Sprintf("read the newest manifest of shard %s of %s", s, t)
 	for looks := 1; ; looks++ {
 		v, err := LatestShard(ctx, l, t, s)
