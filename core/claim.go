@@ -41,10 +41,9 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 		}
 	}
 	if !f.OK() {
+		// Nothing was tried, so nobody is charged: a table may be owned before it exists.
 		m.answerAll(tr, AnswerMerge{Failure: f})
-		if due := m.due(at, tr, tv, []ShardID{""}); !asked && len(due) > 0 {
-			m.charge(at, tr, f)
-		}
+		m.say(tr, f)
 		return
 	}
 	var shards []ShardID
@@ -245,11 +244,16 @@ func (m *Master) reserved(at Moment, tr *track, ev Committed) {
 
 // charge records a failure that kept the target from being reserved at all.
 func (m *Master) charge(at Moment, tr *track, f Failure) {
+	m.say(tr, f)
+	tr.retry = alarmAt(at.Mono.Add(retryEvery))
+	budget := m.view.Target(tr.target).Failure(tr.target, Unowned)
+	m.wait(tr, trackWriting, m.out.commit(Charge(budget, f, at.Wall)))
+}
+
+// say notes a failure: one line a reason, not one a try.
+func (m *Master) say(tr *track, f Failure) {
 	if f.Detail != tr.said {
 		tr.said = f.Detail
 		m.out.add(Note{Target: tr.target, Code: f.Code, Text: f.Detail})
 	}
-	tr.retry = alarmAt(at.Mono.Add(retryEvery))
-	budget := m.view.Target(tr.target).Failure(tr.target, Unowned)
-	m.wait(tr, trackWriting, m.out.commit(Charge(budget, f, at.Wall)))
 }
