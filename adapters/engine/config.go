@@ -28,8 +28,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// minMemory is less than what importing pylance takes.
-const minMemory = 128 << 20
+// minMemory is what importing pylance and its threads may take; with less no merge ever runs.
+const minMemory = 256 << 20
 
 // Validate says what is wrong with the configuration.
 func (c Config) Validate() error {

@@ -47,7 +47,7 @@ func (x exit) judge() Event {
 		return Failed{core.Failure{Code: core.CodeCancelled, Detail: "the engine was stopped"}}
 	case x.fault != nil:
 		return fail(core.CodeEngineUnknown, "the engine was killed because it broke the wire's rules: %v", x.fault)
-	case signalled && x.status.Signal() == syscall.SIGABRT && outOfMemory(x.stderr):
+	case !signalled && outOfPythonMemory(x.stderr), signalled && x.status.Signal() == syscall.SIGABRT && outOfMemory(x.stderr):
 		return fail(core.CodeEngineOOM, "the engine reached its memory limit")
 	case signalled && x.status.Signal() == syscall.SIGKILL && x.oomKilled:
 		return fail(core.CodeEngineOOM, "the kernel killed the engine for memory")
@@ -63,6 +63,12 @@ func (x exit) judge() Event {
 func outOfMemory(stderr string) bool {
 	_, rest, found := strings.Cut(stderr, "memory allocation of ")
 	return found && strings.Contains(rest, " bytes failed")
+}
+
+// outOfPythonMemory knows the last line of a traceback where there was no memory left even for an answer.
+func outOfPythonMemory(stderr string) bool {
+	last := stderr[strings.LastIndexByte(stderr, '\n')+1:]
+	return strings.HasPrefix(last, "MemoryError")
 }
 
 // oomKills counts the processes of our cgroup that the kernel killed for memory; -1 where there is no

@@ -32,6 +32,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if python := os.Getenv(workerEnv); python != "" {
+		os.Exit(runAsWorker(python))
+	}
 	os.Exit(run(m))
 }
 

@@ -64,18 +64,11 @@ class Server:
         if lsm:
             dataset.initialize_mem_wal()
 
-    def bulk(self, dir: str, rows: int, width: int) -> None:
-        """A large base: ids from 0 and a text of that many bytes in each row."""
-        schema = pa.schema([_field("id", "int64", ["id"]), _field("v", "string", [])])
-        text = "x" * width
-        batches = (
-            pa.record_batch(
-                [pa.array(range(i, min(i + 2000, rows))), [text] * min(2000, rows - i)], schema=schema
-            )
-            for i in range(0, rows, 2000)
-        )
-        reader = pa.RecordBatchReader.from_batches(schema, batches)
-        lance.write_dataset(reader, dir).initialize_mem_wal()
+    def bulk_put(self, dir: str, shard: str, rows: int, width: int) -> None:
+        """One generation of that many rows, with a text of that many bytes in each."""
+        schema = lance.dataset(dir).schema
+        with lance.dataset(dir).mem_wal_writer(shard) as writer:
+            writer.put(pa.table([list(range(rows)), [f"{i:0{width}d}" for i in range(rows)]], schema=schema))
 
     def put(self, dir: str, shard: str, rows: list[dict], delete: list[dict], order: str) -> None:
         """One generation: rows and deletes in that order ("delete last" or "delete first")."""
@@ -113,12 +106,11 @@ class Server:
         dataset = lance.dataset(dir)
         return {"version": dataset.version, "rows": _rows(dataset.to_table(blob_handling="all_binary"))}
 
-    def count(self, dir: str, filter: str) -> int:
-        return lance.dataset(dir).count_rows(filter=filter)
-
-    def append(self, dir: str, rows: list[dict]) -> None:
+    def write(self, dir: str, rows: list[dict]) -> None:
+        """Somebody else's merge: upserts the rows."""
         dataset = lance.dataset(dir)
-        dataset.insert(_table(dataset.schema, rows))
+        merge = dataset.merge_insert(None).when_matched_update_all().when_not_matched_insert_all()
+        merge.execute(_table(dataset.schema, rows))
 
     def evolve(self, dir: str, add: str, rename: list[str], drop: str) -> None:
         dataset = lance.dataset(dir)

@@ -31,6 +31,10 @@ _LEADING_WORDS: tuple[tuple[Stage | None, str, str], ...] = (
     ("sstable", "file does not appear to be a Lance file", "E_SSTABLE_CORRUPT"),
     ("sstable", "Encountered corrupt file", "E_SSTABLE_CORRUPT"),
     (None, "Resources exhausted", OUT_OF_MEMORY),
+    # A thread's stack counts against the memory limit.
+    (None, "can't start new thread", OUT_OF_MEMORY),
+    (None, "OS can't spawn worker thread", OUT_OF_MEMORY),
+    (None, "failed to spawn thread", OUT_OF_MEMORY),
 )
 
 
@@ -51,8 +55,8 @@ class Failure(Exception):
         return Failed(self.code, self.message[:2000], self.shard, self.generation, self.other)
 
 
-def code_of(error: BaseException, stage: Stage) -> str:
-    """The code that an error of pylance stands for."""
+def code_of(error: BaseException, stage: Stage | None) -> str:
+    """The code that an error of pylance stands for; without a stage only what may happen anywhere counts."""
     if isinstance(error, MemoryError):  # pyarrow's own out-of-memory error is one, too
         return OUT_OF_MEMORY
     words = str(error)
