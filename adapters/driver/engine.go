@@ -118,3 +118,15 @@ func (w *Worker) EnginePID(t core.Target) int {
 	}
 	return 0
 }
+
+// Running is the execution whose engine works on a target.
+func (w *Worker) Running(t core.Target) (core.ExecutionID, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for e := range w.engines {
+		if w.targets[e] == t {
+			return e, true
+		}
+	}
+	return "", false
+}
