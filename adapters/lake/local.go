@@ -169,20 +169,15 @@ func (l *Local) Children(ctx context.Context, folder string) (Children, error) {
 	if err := checkFolder(folder); err != nil {
 		return Children{}, fmt.Errorf("list %s: %w", folder, err)
 	}
-	d, err := l.root.Open(path.Clean(folder))
-	if errors.Is(err, fs.ErrNotExist) && folder != "" {
-		return Children{}, l.standing()
-	}
+	entries, err := l.readDir(folder)
 	if err != nil {
 		return Children{}, explain("list", folder, err)
 	}
-	defer d.Close()
-	entries, err := d.ReadDir(-1)
-	if err != nil {
-		return Children{}, explain("list", folder, err)
+	if err := l.standing(); err != nil {
+		return Children{}, err
 	}
 	var out Children
-	for _, e := range entries {
+	for _, e := range entries { // sorted by name
 		switch {
 		case e.IsDir():
 			out.Folders = append(out.Folders, e.Name())
@@ -190,18 +185,36 @@ func (l *Local) Children(ctx context.Context, folder string) (Children, error) {
 			out.Objects = append(out.Objects, e.Name())
 		}
 	}
-	if len(entries) == 0 {
-		return Children{}, l.standing()
-	}
-	slices.Sort(out.Objects)
-	slices.Sort(out.Folders)
 	return out, nil
 }
 
-// standing checks that the lake's directory was not removed under us: everything in it would seem absent.
+// readDir reads one directory; one that doesn't exist has no entries.
+//
+// NB: a directory that the root opens is read with one more call for each name, which takes a tenth of a
+// second for 20,000 versions. So the root only checks that the folder lies inside, and [Local.standing]
+// that the path still leads to the root.
+func (l *Local) readDir(folder string) ([]fs.DirEntry, error) {
+	_, err := l.root.Stat(path.Clean(folder))
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(filepath.Join(l.dir, filepath.FromSlash(folder)))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
+}
+
+// standing checks that the lake's directory was not removed or replaced under us: everything in it would
+// seem absent.
 func (l *Local) standing() error {
-	if _, err := os.Stat(l.dir); err != nil {
-		return fmt.Errorf("the lake's directory %s is gone: %w", l.dir, explain("look at", l.dir, err))
+	now, err := os.Stat(l.dir)
+	if err != nil {
+		return fmt.Errorf("the lake's directory %s is gone: %w", l.dir, err)
+	}
+	opened, err := l.root.Stat(".")
+	if err != nil || !os.SameFile(now, opened) {
+		return fmt.Errorf("the lake's directory %s was replaced by another one; restart", l.dir)
 	}
 	return nil
 }

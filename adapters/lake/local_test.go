@@ -175,12 +175,27 @@ func TestAMissingKeyAndABrokenReadAreTwoThings(t *testing.T) {
 	if _, err := l.Children(t.Context(), "t/object/"); err == nil {
 		t.Error("an object was listed like a folder")
 	}
-	if err := os.RemoveAll(dir); err != nil {
+}
+
+func TestALakeThatWasRemovedOrReplacedIsNotEmpty(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "lake")
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{"", "t/"} {
-		if infos, err := l.List(t.Context(), folder); err == nil {
-			t.Errorf("the lake is gone and %q lists %v", folder, infos)
+	l := open(t, dir)
+	publish(t, l, "t/object", "x")
+	for _, change := range []func() error{
+		func() error { return os.RemoveAll(dir) },
+		func() error { return os.Mkdir(dir, 0o755) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range []string{"", "t/"} {
+			if infos, err := l.List(t.Context(), folder); err == nil || errors.Is(err, lake.ErrNotExist) {
+				t.Errorf("%q lists %v (%v), want an error that is not an absence", folder, infos, err)
+			}
 		}
 	}
 }

@@ -25,7 +25,10 @@ SCHEMA = pa.schema(
         pa.field("text", pa.string()),
     ]
 )
-NAMES = {"newer": True, "older": False}  # table: whether it has the newer manifest names
+FORMATS = {
+    "newer": {"data_storage_version": "2.2", "enable_stable_row_ids": True},
+    "older": {"data_storage_version": "2.0", "enable_v2_manifest_paths": False},
+}
 
 
 def rows(first: int, last: int, text: str) -> pa.Table:
@@ -40,9 +43,9 @@ def ids(table: pa.Table) -> list[int]:
 class Table:
     """One table, and the writers that were opened before the fence."""
 
-    def __init__(self, path: Path, v2_names: bool) -> None:
+    def __init__(self, path: Path, how: dict) -> None:
         self.path = str(path)
-        ds = lance.write_dataset(rows(0, 20, "base"), path, enable_v2_manifest_paths=v2_names)
+        ds = lance.write_dataset(rows(0, 20, "base"), path, **how)
         ds.create_scalar_index("id", "BTREE")
         ds.tags.create("kept", 1)
         ds.update_metadata({"owner": "somebody"})
@@ -135,7 +138,7 @@ STEPS: list[Callable[[Table], None]] = [
 
 
 def main(directory: Path) -> None:
-    tables = {name: Table(directory / f"{name}.lance", v2) for name, v2 in NAMES.items()}
+    tables = {name: Table(directory / f"{name}.lance", how) for name, how in FORMATS.items()}
     print(json.dumps({name: [t.shard] for name, t in tables.items()}), flush=True)
     sys.stdin.readline()
     failures = []
