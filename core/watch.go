@@ -78,10 +78,10 @@ func (m *Master) watchReserved(at Moment, tr *track, e Execution) {
 func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
 	e, l, w := tv.Execution.Value, m.cfg.Limits, &tr.watch
 	if !w.cancelled.Set {
-		// One grace later than the worker's own limits.
-		idle := w.ProgressAt.Add(l.NoProgress + l.CancelGrace)
+		// Later than the limits of the worker itself, and the grace that it gives.
+		idle := w.ProgressAt.Add(l.NoProgress + 2*l.CancelGrace)
 		w.second, w.why = alarmAt(idle), Failure{Code: CodeNoProgress, Detail: fmt.Sprintf("no progress for %v", l.NoProgress+l.CancelGrace)}
-		if end := w.Since.Add(l.Execution + l.CancelGrace); l.Execution > 0 && end < idle {
+		if end := w.Since.Add(l.Execution + 2*l.CancelGrace); l.Execution > 0 && end < idle {
 			w.second, w.why = alarmAt(end), Failure{Code: CodeTimeLimit, Detail: fmt.Sprintf("ran for %v", l.Execution)}
 		}
 	}
