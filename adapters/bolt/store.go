@@ -95,6 +95,8 @@ func (s *Store) close() error {
 	}
 	var leases error
 	if context.Cause(s.alive) == nil {
+		// NB: this commits even where nothing was leased. bbolt falls back to the older of its two meta
+		// pages when the newer one is damaged; after this both show the same records.
 		leases = s.db.Update(endLeases)
 	}
 	s.end(kv.ErrClosed)
