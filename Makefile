@@ -52,8 +52,8 @@ lint: .venv-lint/installed.lock ## gofmt, vet, staticcheck's checks, ruff
 	scripts/lint $(TAGS)
 
 .PHONY: bench-merge
-bench-merge: build .venv ## 64 generations into 500,000 rows, against a plain pylance loop
-	scripts/bench-merge
+bench-merge: .venv ## 64 generations into 500,000 rows, against a plain pylance loop
+	$(GO) run ./adapters/embedded/benchmerge
 
 .PHONY: clean
 clean: ## remove what the other targets made
