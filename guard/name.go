@@ -76,3 +76,8 @@ const (
 	NewestWins          Name = "newest-wins"           // of two rows with one key the later one counts
 	TwoShardsOneKey     Name = "two-shards-one-key"    // a key in two shards ends the pass with nothing published
 )
+
+// The rules of the HTTP API (adapters/rest).
+const (
+	RestHost Name = "rest-host" // a request that names another host than the loopback is refused
+)
