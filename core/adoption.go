@@ -33,22 +33,29 @@ const (
 	StandsRefused                   // closed until a person runs `sluice adopt`
 )
 
-// Stand compares a table with what the KV knows of it; rec is nil if the KV knows nothing.
+// KnownHistory compares the executions that the lake knows with the newest one that the KV knows.
 //
-// An execution that the lake knows and the KV does not is lost or doubled history: the KV was restored
-// from a backup, its file was deleted, copied or used on a second machine (attack kv-restored). Then
-// nothing runs until a person has said which one counts.
-func Stand(rec *TableRecord, t Table, numbers []Number) (Standing, Failure) {
-	highest := uint64(0)
+// One that only the lake knows is lost or doubled history: the KV was restored from a backup, its file was
+// deleted, copied or used on a second machine (attack kv-restored). Then nothing runs until a person has
+// said which one counts.
+func KnownHistory(t Target, rec *TableRecord, numbers []Number) Failure {
+	highest, known := uint64(0), uint64(0)
 	for _, n := range numbers {
 		highest = max(highest, n.N)
 	}
-	known := uint64(0)
 	if rec != nil {
 		known = rec.LastExecution
 	}
-	if highest > known && !guard.Out(guard.LakeKnowsMore) {
-		return StandsRefused, Failure{Code: CodeLakeChanged, Detail: fmt.Sprintf("the lake knows execution %d of %s, but the KV only %d: the KV was restored, copied or replaced; run `sluice adopt %s` with the KV that is to own it", highest, t.Target, known, t.Target)}
+	if highest <= known || guard.Out(guard.LakeKnowsMore) {
+		return Failure{}
+	}
+	return Failure{Code: CodeLakeChanged, Detail: fmt.Sprintf("the lake knows execution %d of %s, but the KV only %d: the KV was restored, copied or replaced; run `sluice adopt %s` with the KV that is to own it", highest, t, known, t)}
+}
+
+// Stand compares a table with what the KV knows of it; rec is nil if the KV knows nothing.
+func Stand(rec *TableRecord, t Table, numbers []Number) (Standing, Failure) {
+	if f := KnownHistory(t.Target, rec, numbers); !f.OK() {
+		return StandsRefused, f
 	}
 	if f := Adoptable(t); !f.OK() {
 		return StandsRefused, f

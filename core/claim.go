@@ -36,9 +36,11 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 	asked := len(tr.requests) > 0
 	f := ev.Failure
 	if f.OK() {
-		if _, refused := Stand(tv.Table.Pointer(), ev.Table, ev.Numbers); !refused.OK() {
-			f = refused
-		}
+		_, f = Stand(tv.Table.Pointer(), ev.Table, ev.Numbers)
+	}
+	if f.Code == CodeLakeChanged {
+		m.confirm(tr, ev.Numbers)
+		return
 	}
 	if !f.OK() {
 		// Nothing was tried, so nobody is charged: a table may be owned before it exists.
@@ -81,6 +83,34 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 		return
 	}
 	m.wait(tr, trackPosting, m.out.commit(PostDemand(tv.Demand, tr.target, demand)))
+}
+
+// confirm asks the KV itself before history is called lost: our view may lag behind an execution that
+// somebody else has just reserved.
+func (m *Master) confirm(tr *track, numbers []Number) {
+	tr.numbers = numbers
+	m.wait(tr, trackConfirming, m.out.read(Range{Key: TableKey(tr.target)}))
+}
+
+// confirmed closes the table if the lake knows an execution that the KV does not; otherwise the view
+// catches up, and the next look finds nothing wrong.
+func (m *Master) confirmed(at Moment, tr *track, ev ReadDone) {
+	numbers := tr.numbers
+	tr.numbers = nil
+	tr.retry = alarmAt(at.Mono.Add(retryEvery))
+	if !ev.OK {
+		return
+	}
+	record := ViewOf(ev.Revision, ev.Records).Target(tr.target).Table.Pointer()
+	f := KnownHistory(tr.target, record, numbers)
+	switch {
+	case f.OK():
+	case len(tr.requests) > 0:
+		m.answerAll(tr, AnswerMerge{Failure: f})
+		m.say(tr, f)
+	default:
+		m.charge(at, tr, f)
+	}
 }
 
 // posted looks again if the demand was changed by somebody else meanwhile: a post is never lost.
@@ -186,11 +216,14 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		m.charge(at, tr, ev.Failure)
 		return
 	}
-	switch standing, f := Stand(tv.Table.Pointer(), ev.Table, ev.Numbers); standing {
-	case StandsRefused:
+	switch standing, f := Stand(tv.Table.Pointer(), ev.Table, ev.Numbers); {
+	case f.Code == CodeLakeChanged:
+		m.confirm(tr, ev.Numbers)
+		return
+	case standing == StandsRefused:
 		m.charge(at, tr, f)
 		return
-	case StandsUnadopted:
+	case standing == StandsUnadopted:
 		tr.adopt = &adoption{}
 		m.adoptFrom(at, tr, ev)
 		return

@@ -50,6 +50,7 @@ type track struct {
 	said   string
 
 	requests []RequestID // merges to answer after the next look
+	numbers  []Number    // those that the lake knows and our view does not
 	adopt    *adoption
 	claim    Execution // the reservation under way
 	watch    watch
@@ -64,6 +65,7 @@ const (
 	trackLooking             // survey for a request or a sweep
 	trackPosting             // post-demand
 	trackClaiming            // survey for a reservation
+	trackConfirming          // read the table's record: does only the lake know an execution?
 	trackReserving           // reserve
 	trackAdopting            // see adoption
 	trackSending             // an RPC about the current execution
@@ -197,6 +199,8 @@ func (m *Master) answered(at Moment, ev Event) {
 		m.posted(at, tr, ev.(Committed))
 	case trackClaiming:
 		m.claimSurveyed(at, tr, ev.(Surveyed))
+	case trackConfirming:
+		m.confirmed(at, tr, ev.(ReadDone))
 	case trackReserving:
 		m.reserved(at, tr, ev.(Committed))
 	case trackAdopting:

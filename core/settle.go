@@ -42,7 +42,7 @@ type settlement struct {
 	// retry state
 	tries int
 	wake  alarm
-	said  string
+	last  Failure // why it waits
 }
 
 type settleStep uint8
@@ -277,8 +277,8 @@ func (s *settlement) haveJudged(at Moment, ev Surveyed, o *outbox) {
 func (s *settlement) fail(at Moment, f Failure, o *outbox) {
 	s.tries++
 	wait := settleDelay(s.tries)
-	if f.Detail != s.said { // one line a reason, not one a try
-		s.said = f.Detail
+	if f != s.last { // one line a reason, not one a try
+		s.last = f
 		o.note(s.exec, f.Code, fmt.Sprintf("execution %d keeps the table, tried again in %v: %s", s.exec.Number, wait, f.Detail))
 	}
 	if s.target != nil {

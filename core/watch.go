@@ -195,6 +195,10 @@ func (m *Master) settling(at Moment, tr *track, ev Event) {
 	if result == settling {
 		if tr.settle.await != 0 {
 			m.awaits[tr.settle.await] = tr.target
+		} else if tr.adopt != nil && tr.adopt.Request != 0 && !tr.settle.last.OK() {
+			// Whoever asked for an adoption hears why it can't be had yet; the settlement goes on.
+			m.adoptAnswer(tr, AnswerMerge{Failure: tr.settle.last})
+			tr.adopt = nil
 		}
 		return
 	}

@@ -144,6 +144,9 @@ func (w *Worker) changed(at Moment, ev Changed) {
 	}
 	touched := w.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
 	w.register.changed(standing(w.view.Workers, w.register.Key), &w.out)
+	if ev.Reset {
+		touched = sortedKeys(w.jobs) // what went away meanwhile is not among the changes
+	}
 	for _, t := range touched {
 		if j, ok := w.jobs[t]; ok {
 			w.recordChanged(at, j, w.view.Target(t).Execution)
