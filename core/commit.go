@@ -119,11 +119,13 @@ func (w *Worker) commitSettled(at Moment, ev CommitSettled) {
 	j.inStorage = slices.Delete(j.inStorage, i, i+1)
 	switch ev.Outcome {
 	case Applied:
-		j.landed = append(j.landed, ev.Version)
+		j.landed, j.refusal = append(j.landed, ev.Version), Verdict{}
 		w.out.note(j.exec, CodeOK, fmt.Sprintf("base v%d landed", ev.Version))
 		w.progressed(at, j)
 	case Unknown:
 		j.indefinite = true
+		// An engine that gives up after this fails for the storage, whatever it makes of a 503.
+		j.refusal = refuse(503, RuleTurn, "storage did not say in time whether version %d landed", ev.Version)
 		w.out.note(j.exec, CodeStorage, fmt.Sprintf("base v%d: nobody can tell whether it landed", ev.Version))
 	}
 	w.maybeFinish(at, j)

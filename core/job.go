@@ -37,7 +37,7 @@ type job struct {
 	admitAwait EffectID
 	admitRetry alarm
 	asked      Version // the version whose admission is being asked
-	refusal    Verdict // the last one: it explains an engine that fails after it
+	refusal    Verdict // the last one since a commit landed: it explains an engine that fails after it
 	inStorage  []storedCommit
 	landed     []Version
 	indefinite bool

@@ -42,6 +42,8 @@ type Config struct {
 	EngineMemory core.Bytes
 	// Below, if set, wraps the lake below the gate: only demo and tests insert it.
 	Below func(lake.Lake) lake.Lake
+	// AroundKV, if set, wraps the KV once it is known to be this lake's: only tests insert it.
+	AroundKV func(kv.KV) kv.KV
 	// Log gets one line a decision; default slog.Default().
 	Log *slog.Logger
 }
@@ -89,6 +91,9 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	}
 	if err := n.openKV(ctx); err != nil {
 		return n, err
+	}
+	if cfg.AroundKV != nil {
+		n.KV = cfg.AroundKV(n.KV)
 	}
 	return n, n.run(ctx, cfg)
 }

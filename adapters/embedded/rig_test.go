@@ -2,7 +2,7 @@ package embedded_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,54 +10,55 @@ import (
 	"time"
 
 	"github.com/sluice-data/sluice/adapters/embedded"
-	"github.com/sluice-data/sluice/adapters/engine"
+	"github.com/sluice-data/sluice/adapters/kv"
+	"github.com/sluice-data/sluice/adapters/lake"
 	"github.com/sluice-data/sluice/adapters/lance"
 	"github.com/sluice-data/sluice/adapters/stock"
 	"github.com/sluice-data/sluice/core"
 )
 
-// clients and python are shared by the tests: importing pylance and LanceDB takes longer than any of them.
-var (
-	clients *stock.Clients
-	python  string
-)
+// events is the table that most tests are about; each has a lake of its own.
+const events core.Target = "db/events"
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+// patience bounds every wait of a test.
+const patience = 60 * time.Second
 
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	var err error
-	if python, err = engine.FindPython(ctx, ""); err == nil {
-		clients, err = stock.Start(ctx, python)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer clients.Close()
-	return m.Run()
-}
-
-// rig is one lake with one process of ours on it.
+// rig is one lake with one process of ours on it, with faults to be put below its gate and around its KV.
 type rig struct {
 	*testing.T
 	dir    string
 	record string
 	cfg    embedded.Config
 	node   *embedded.Node
+	files  *lake.Local // the test's own look at the lake
+	puts   *holding    // below the gate
+	kv     *faultyKV
+	chain  *chain
 }
 
 func newRig(t *testing.T, owned ...core.Target) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	r := &rig{T: t, dir: filepath.Join(dir, "lake"), record: filepath.Join(dir, "record")}
+	r.chain = &chain{rig: r, admissions: filepath.Join(dir, "admissions"), foreign: map[core.Version]bool{}}
 	r.must(os.Mkdir(r.dir, 0o755))
+	var err error
+	r.files, err = lake.OpenLocal(r.dir)
+	r.must(err)
+	t.Cleanup(func() { r.files.Close() })
 	r.cfg = embedded.Config{
 		Lake: r.dir, Python: python, Owned: owned,
 		// Nothing looks at a table unless the test asks for it.
-		Limits: core.Limits{Poll: time.Hour},
+		Limits: core.Limits{Poll: time.Hour, Probe: 500 * time.Millisecond},
 		Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Below: func(l lake.Lake) lake.Lake {
+			r.puts = newHolding(l)
+			return r.puts
+		},
+		AroundKV: func(k kv.KV) kv.KV {
+			r.kv = &faultyKV{KV: k, admissions: r.chain.admissions}
+			return r.kv
+		},
 	}
 	return r
 }
@@ -73,8 +74,11 @@ func (r *rig) open() {
 
 func (r *rig) close() {
 	r.Helper()
-	if r.node != nil {
-		r.must(r.node.Close())
+	if r.node == nil {
+		return
+	}
+	if err := r.node.Close(); err != nil {
+		r.Errorf("close the process: %v", err)
 	}
 	r.node = nil
 }
@@ -89,16 +93,144 @@ func (r *rig) direct(t core.Target) stock.Table {
 	return stock.Table{URI: filepath.Join(r.dir, t.Path())}
 }
 
+// lancedb makes the table with LanceDB, with rows in its base and pending generations.
+func (r *rig) lancedb(generations int) {
+	r.Helper()
+	r.must(clients.CreateLSM(r.Context(), r.direct(events), stock.Rows{To: 100}, r.record))
+	r.generations(generations)
+	r.chain.begin()
+}
+
+// generations writes more of them with LanceDB, straight on the directory.
+func (r *rig) generations(n int) {
+	r.Helper()
+	must[stock.Written](r.T)(clients.WriteGenerations(r.Context(), r.direct(events), n, 20, r.record))
+}
+
 // merge asks for a merge and waits until it is released.
 func (r *rig) merge(t core.Target) core.History {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), 40*time.Second)
-	defer cancel()
-	after, err := r.node.Request(ctx, t)
+	return r.await(t, r.request(t))
+}
+
+// merged is merge, which must succeed.
+func (r *rig) merged(t core.Target) core.History {
+	r.Helper()
+	h := r.merge(t)
+	if !h.Merged {
+		r.Fatalf("expected execution %d to merge, it failed: %v", h.Execution.Number, h.Failure)
+	}
+	return h
+}
+
+// request asks for a merge; executions that serve it have higher numbers than it returns.
+func (r *rig) request(t core.Target) uint64 {
+	r.Helper()
+	after, err := r.node.Request(r.Context(), t)
 	r.must(err)
+	return after
+}
+
+func (r *rig) await(t core.Target, after uint64) core.History {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
 	h, err := r.node.Await(ctx, t, after)
 	r.must(err)
 	return h
+}
+
+// refusedRequest asks for a merge that must be refused with a failure of this code.
+func (r *rig) refusedRequest(t core.Target, code core.Code) {
+	r.Helper()
+	_, err := r.node.Request(r.Context(), t)
+	var f core.Failure
+	if !errors.As(err, &f) || f.Code != code {
+		r.Fatalf("expected the merge of %s to be refused with %s, got %v", t, code, err)
+	}
+}
+
+// adopt is what `sluice adopt` does.
+func (r *rig) adopt(t core.Target) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	a, err := r.node.Master.Adopt(ctx, t)
+	r.must(err)
+	if !a.Failure.OK() || a.Refused != core.ReasonNone {
+		r.Fatalf("expected %s to be adopted, got %+v", t, a)
+	}
+}
+
+// held waits until a put is held below the gate.
+func (r *rig) held() *lake.HeldPut {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	p, err := r.puts.Next(ctx)
+	r.must(err)
+	return p
+}
+
+// until waits until the records of a target are as wanted.
+func (r *rig) until(t core.Target, what string, want func(*core.TargetView) bool) *core.TargetView {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	v := core.NewView()
+	for b := range r.kv.Watch(ctx, core.Everything(), 0) {
+		if b.Reset {
+			v = core.NewView()
+		}
+		v.Apply(b.Revision, b.Puts, b.Deletes)
+		if tv := v.Target(t); want(tv) {
+			return tv
+		}
+	}
+	r.Fatalf("waited %v for %s: %s", patience, t, what)
+	return nil
+}
+
+// records are those of a target right now.
+func (r *rig) records(t core.Target) *core.TargetView {
+	r.Helper()
+	s, err := r.kv.KV.Read(r.Context(), core.Everything())
+	r.must(err)
+	return core.ViewOf(s.Revision, s.Records).Target(t)
+}
+
+// history is what became of the table's executions, by number.
+func (r *rig) history(t core.Target) []core.History {
+	r.Helper()
+	s, err := r.kv.KV.Read(r.Context(), core.HistoryRange(t))
+	r.must(err)
+	var out []core.History
+	for _, rec := range s.Records {
+		h, err := core.Decode[core.History](rec.Key, rec.Value)
+		r.must(err)
+		out = append(out, h)
+	}
+	return out
+}
+
+// wantUncharged demands that nothing of the table counts as a failure.
+func (r *rig) wantUncharged(t core.Target) {
+	r.Helper()
+	for _, f := range r.records(t).Failures {
+		if f.Value.Attempts > 0 || f.Value.Attention {
+			r.Fatalf("expected nothing to be charged, found %+v", f.Value)
+		}
+	}
+}
+
+// budget is the one failure record of a target.
+func (r *rig) budget(t core.Target) core.FailureRecord {
+	r.Helper()
+	tv := r.records(t)
+	if len(tv.Failures) != 1 {
+		r.Fatalf("expected one failure record of %s, found %d", t, len(tv.Failures))
+	}
+	return tv.Failures[0].Value
 }
 
 func (r *rig) saveView(t core.Target) stock.Source {
@@ -112,20 +244,30 @@ func (r *rig) saveView(t core.Target) stock.Source {
 // wantBase compares the base, row by row, with what the view was and with the writers' own record.
 func (r *rig) wantBase(t core.Target, view stock.Source) {
 	r.Helper()
-	for name, want := range map[string]stock.Source{"the view before": view, "the writers' record": stock.File(r.record)} {
-		c, err := clients.Compare(r.Context(), want, stock.BaseOf(r.direct(t)))
-		r.must(err)
-		if !c.Equal {
-			r.Fatalf("the base of %s is not %s: %s", t, name, c)
-		}
+	r.wantSame("the base", stock.BaseOf(r.direct(t)), "the view before", view)
+	r.wantSame("the base", stock.BaseOf(r.direct(t)), "the writers' record", stock.File(r.record))
+}
+
+func (r *rig) wantSame(what string, got stock.Source, name string, want stock.Source, key ...string) {
+	r.Helper()
+	c, err := clients.Compare(r.Context(), want, got, key...)
+	r.must(err)
+	if !c.Equal {
+		r.Fatalf("%s is not %s: %s", what, name, c)
 	}
+}
+
+// look reads the table's manifests.
+func (r *rig) look(t core.Target) core.Table {
+	r.Helper()
+	table, err := lance.ReadTable(r.Context(), r.files, t)
+	r.must(err)
+	return table
 }
 
 func (r *rig) pending(t core.Target) int {
 	r.Helper()
-	table, err := lance.ReadTable(r.Context(), r.node.Lake, t)
-	r.must(err)
-	n := 0
+	table, n := r.look(t), 0
 	for _, s := range table.Shards {
 		n += len(table.Pending(s))
 	}
