@@ -87,7 +87,7 @@ func (l *Local) Get(ctx context.Context, key string) ([]byte, error) {
 		}
 		n, err := r.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return body, nil
 		}
 		if err != nil {

@@ -36,7 +36,7 @@ func (l *Local) PutIfAbsent(ctx context.Context, key string, body io.Reader) err
 	if err != nil {
 		return err
 	}
-	defer l.root.Remove(tmp)
+	defer l.discard(tmp)
 	if guard.Out(guard.PutIfAbsent) {
 		return l.root.Rename(tmp, key)
 	}
@@ -58,7 +58,7 @@ func (l *Local) Put(ctx context.Context, key string, body []byte) error {
 		return err
 	}
 	if err := l.root.Rename(tmp, key); err != nil {
-		l.root.Remove(tmp)
+		l.discard(tmp)
 		return explain("put", key, err)
 	}
 	return l.syncDir(key)
@@ -90,11 +90,14 @@ func (l *Local) stage(ctx context.Context, key string, body io.Reader) (string, 
 	}
 	err = errors.Join(err, f.Close(), ctx.Err())
 	if err != nil {
-		l.root.Remove(tmp)
+		l.discard(tmp)
 		return fail(err)
 	}
 	return tmp, nil
 }
+
+// discard removes a temporary file. One that stays is in nobody's way.
+func (l *Local) discard(tmp string) { _ = l.root.Remove(tmp) }
 
 // makeDir makes a key's directory and makes the new names durable, top down: a manifest that is durable in
 // a directory that is not would be gone after a crash.

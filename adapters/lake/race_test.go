@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-data/sluice/adapters/engine"
 	"github.com/sluice-data/sluice/adapters/lake"
 	"github.com/sluice-data/sluice/adapters/lance"
 	"github.com/sluice-data/sluice/adapters/stock"
@@ -156,7 +157,11 @@ func TestNoVersionIsOverwrittenWhileProcessesAndPylanceRace(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	l := open(t, t.TempDir())
-	clients, err := stock.Start(ctx, python(t))
+	python, err := engine.FindPython(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, err := stock.Start(ctx, python)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,25 +269,4 @@ func checkRace(t *testing.T, l lake.Lake, all won, appended map[core.Version]boo
 		t.Errorf("pylance says that it made %d versions, %d are there; want the same and more than none", len(appended), byPylance)
 	}
 	t.Logf("%d versions: %d by put-if-absent, %d by pylance", newest, len(all), byPylance)
-}
-
-// python is SLUICE_PYTHON, or the one that `make .venv` leaves at the root of the checkout.
-func python(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("SLUICE_PYTHON"); path != "" {
-		return path
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		path := filepath.Join(dir, ".venv", "bin", "python")
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no Python: run `make .venv`, or set SLUICE_PYTHON to one that has pylance")
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-data/sluice/adapters/engine"
 	"github.com/sluice-data/sluice/adapters/lake"
 	"github.com/sluice-data/sluice/adapters/lance"
 	"github.com/sluice-data/sluice/core"
@@ -22,7 +23,11 @@ func TestStockWritersGoOnAcrossFences(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	l := openLake(t, t.TempDir())
-	cmd := exec.CommandContext(ctx, python(t), "-I", "-B", filepath.Join("testdata", "across.py"), l.Dir())
+	python, err := engine.FindPython(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, python, "-I", "-B", filepath.Join("testdata", "across.py"), l.Dir())
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -109,26 +114,5 @@ func checkAfter(t *testing.T, l lake.Lake, shards map[core.Target][]core.ShardID
 	}
 	if scheme := readTable(t, l, "older").Base.Scheme; scheme != core.V1 {
 		t.Errorf("the older table has scheme %s", scheme)
-	}
-}
-
-// python is SLUICE_PYTHON, or the one that `make .venv` leaves at the root of the checkout.
-func python(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("SLUICE_PYTHON"); path != "" {
-		return path
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		path := filepath.Join(dir, ".venv", "bin", "python")
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no Python: run `make .venv`, or set SLUICE_PYTHON to one that has pylance")
-		}
 	}
 }
