@@ -3,6 +3,8 @@ package gate_test
 import (
 	"context"
 	"sync"
+	"testing"
+	"time"
 
 	"github.com/sluice-data/sluice/adapters/gate"
 	"github.com/sluice-data/sluice/core"
@@ -12,6 +14,7 @@ import (
 // that the test makes up; it has no KV, so what it finds right is admitted at once.
 type fakeAuthority struct {
 	mu         sync.Mutex
+	changed    *sync.Cond // a commit was settled
 	executions map[core.ExecutionID]core.Execution
 	rebasable  map[core.ExecutionID]bool
 	landed     map[core.ExecutionID][]core.Version
@@ -31,12 +34,14 @@ type settlement struct {
 var _ gate.Authority = (*fakeAuthority)(nil)
 
 func newFakeAuthority() *fakeAuthority {
-	return &fakeAuthority{
+	a := &fakeAuthority{
 		executions: map[core.ExecutionID]core.Execution{}, rebasable: map[core.ExecutionID]bool{},
 		landed: map[core.ExecutionID][]core.Version{}, modes: map[core.Target]core.Mode{},
 		worked: map[core.ExecutionID][]gate.Work{},
 		asked:  map[core.Target]func(context.Context, core.CommitIntent, core.Verdict) core.Verdict{},
 	}
+	a.changed = sync.NewCond(&a.mu)
+	return a
 }
 
 func (a *fakeAuthority) run(e core.Execution) {
@@ -78,9 +83,31 @@ func (a *fakeAuthority) Settled(in core.CommitIntent, o core.Outcome, landed boo
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settled = append(a.settled, settlement{in, o, landed})
+	a.changed.Broadcast()
 	if landed {
 		a.landed[in.Execution] = append(a.landed[in.Execution], in.Name.Version)
 	}
+}
+
+// await waits until n commits have been settled, and returns their outcomes.
+func (a *fakeAuthority) await(t *testing.T, n int) []core.Outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	defer context.AfterFunc(ctx, a.changed.Broadcast)()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.settled) < n {
+		if ctx.Err() != nil {
+			t.Fatalf("%d commits are settled, want %d", len(a.settled), n)
+		}
+		a.changed.Wait()
+	}
+	var out []core.Outcome
+	for _, s := range a.settled {
+		out = append(out, s.outcome)
+	}
+	return out
 }
 
 // outcomes are the settled ones of a table, in order.

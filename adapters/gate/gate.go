@@ -90,6 +90,9 @@ type Gate struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	puts sync.WaitGroup
+
+	closing  sync.Once
+	closeErr error
 }
 
 // Start listens and serves until [Gate.Close]. Several gates can run in one process. The error for an
@@ -199,8 +202,13 @@ func (g *Gate) StorageOptions(c Credential) map[string]string {
 }
 
 // Close stops listening, drops what is held, and waits for the puts that are with storage until their
-// time limit.
+// time limit. Closing again gives the same answer.
 func (g *Gate) Close() error {
+	g.closing.Do(func() { g.closeErr = g.close() })
+	return g.closeErr
+}
+
+func (g *Gate) close() error {
 	g.credentials.remove(func(core.Caller) bool { return true })
 	err := g.server.ShutDown()
 	<-g.served // says that the listener is closed

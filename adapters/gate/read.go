@@ -91,7 +91,7 @@ func (s *section) Read(p []byte) (int, error) {
 
 func (s *section) Close() error {
 	r := s.request
-	if id := r.grant.Caller.Execution; id != "" {
+	if id := r.grant.Caller.Execution; id != "" && r.grant.ctx.Err() == nil {
 		if fresh := r.gate.progress.read(id, r.name, s.from, s.from+s.sent); fresh > 0 {
 			r.gate.cfg.Authority.Worked(id, Work{Key: r.name, Bytes: core.Bytes(fresh)})
 		}
