@@ -44,8 +44,13 @@ func CheckLake(ctx context.Context, l *lake.Local) error {
 // checkState compares the state file with the lake that it lies in.
 func checkState(ctx context.Context, l *lake.Local, state, claimed string) error {
 	raw, ok, err := bolt.Peek(ctx, state, core.KVKey())
-	if err != nil || !ok {
+	switch {
+	case err != nil:
 		return err
+	case !ok && claimed != "":
+		return fmt.Errorf("lake %s belongs to the KV %s, but its state file %s is empty: put it back from a copy", l.Dir(), claimed, state)
+	case !ok:
+		return nil
 	}
 	ours, err := core.Decode[core.KVRecord](core.KVKey(), raw)
 	switch {
@@ -106,4 +111,17 @@ func missingIn(ctx context.Context, l lake.Lake, t core.Target, s core.ShardID, 
 		}
 	}
 	return core.Failure{}, nil
+}
+
+// CheckAdoptable says why a table can't be adopted, from its manifests alone.
+func CheckAdoptable(ctx context.Context, l lake.Lake, t core.Target) error {
+	table, err := lance.ReadTable(ctx, l, t)
+	if err != nil {
+		return err
+	}
+	if f := core.Adoptable(table); !f.OK() {
+		f.Detail = string(t) + ": " + f.Detail
+		return f
+	}
+	return nil
 }

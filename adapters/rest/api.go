@@ -1,0 +1,141 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/sluice-data/sluice/adapters/kv"
+	"github.com/sluice-data/sluice/adapters/lake"
+	"github.com/sluice-data/sluice/core"
+)
+
+// Master is what the API asks of a master. Implemented by driver.Master.
+type Master interface {
+	Merge(ctx context.Context, t core.Target) (core.AnswerMerge, error)
+	Adopt(ctx context.Context, t core.Target) (core.AnswerMerge, error)
+	// Why is why the target does not run right now.
+	Why(t core.Target) core.Reason
+}
+
+// Worker is what the API asks of this process's worker. Implemented by driver.Worker.
+type Worker interface {
+	Status(ctx context.Context, t core.Target, e core.ExecutionID) (core.Status, error)
+}
+
+// Config says what the API shows. All fields are required.
+type Config struct {
+	KV      kv.KV
+	Lake    lake.Lake
+	Master  Master
+	Worker  Worker
+	ID      core.KVRecord
+	Version string
+}
+
+// api holds the handlers.
+type api struct{ cfg Config }
+
+// The time limits of one request: reading records and manifests, and asking a machine.
+const (
+	readLimit  = 30 * time.Second
+	askLimit   = 60 * time.Second
+	probeLimit = 2 * time.Second
+)
+
+// NewHandler makes the API. It trusts its caller; see [Serve] for what stands before it.
+func NewHandler(cfg Config) http.Handler {
+	mux := http.NewServeMux()
+	c := huma.DefaultConfig("Sluice", cfg.Version)
+	c.DocsPath = ""     // its page would load scripts from the internet
+	c.CreateHooks = nil // bodies are exactly what is documented, without a $schema in each
+	c.SchemasPath = ""
+	a := &api{cfg}
+	a.register(humago.New(mux, c))
+	return mux
+}
+
+func (a *api) register(h huma.API) {
+	get(h, "health", "/healthz", "Say which process this is", a.health)
+	get(h, "ready", "/readyz", "Say whether the KV answers", a.ready)
+	get(h, "list-targets", "/api/v1/targets", "List the tables of the lake", a.targets)
+	get(h, "get-target", "/api/v1/target", "Show one table", a.target)
+	get(h, "get-merge-progress", "/api/v1/merge-progress", "Show what runs on a table right now", a.progress)
+	get(h, "list-executions", "/api/v1/executions", "List the last executions of a table, oldest first", a.executions)
+	get(h, "list-takeovers", "/api/v1/takeovers", "List the last recoveries of a table, oldest first", a.takeovers)
+	get(h, "list-merge-failures", "/api/v1/scheduler/merge-failures", "List the budgets of repeated failures", a.failures)
+	post(h, "merge", "/api/v1/merge", "Ask for a merge", a.merge)
+	post(h, "adopt", "/api/v1/adopt", "Adopt a table anew", a.adopt)
+}
+
+// body is a handler's answer.
+type body[B any] struct{ Body B }
+
+func get[I, B any](h huma.API, id, path, summary string, do func(context.Context, *I) (*body[B], error)) {
+	huma.Register(h, huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary}, bounded(readLimit, do))
+}
+
+func post[I, B any](h huma.API, id, path, summary string, do func(context.Context, *I) (*body[B], error)) {
+	huma.Register(h, huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Summary: summary}, bounded(askLimit, do))
+}
+
+// bounded gives a handler its time limit and turns what it returns into a problem.
+func bounded[I, B any](limit time.Duration, do func(context.Context, *I) (*body[B], error)) func(context.Context, *I) (*body[B], error) {
+	return func(ctx context.Context, in *I) (*body[B], error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return out, nil
+	}
+}
+
+// none is the input of a request without parameters.
+type none struct{}
+
+// Health says which process this is.
+type Health struct {
+	Status  string `json:"status" doc:"always ok"`
+	KV      string `json:"kv" doc:"the random id of the KV; the lake's _sluice/lake.json names the same"`
+	Lake    string `json:"lake"`
+	Version string `json:"version"`
+}
+
+func (a *api) health(context.Context, *none) (*body[Health], error) {
+	return &body[Health]{Health{"ok", a.cfg.ID.ID, a.cfg.Lake.URI(), a.cfg.Version}}, nil
+}
+
+// Readiness says how many processes are registered.
+type Readiness struct {
+	Status  string `json:"status" doc:"always ready"`
+	Masters int    `json:"masters"`
+	Workers int    `json:"workers"`
+}
+
+func (a *api) ready(ctx context.Context, _ *none) (*body[Readiness], error) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	v, err := a.view(ctx, core.MasterRange(), core.WorkerRange())
+	switch {
+	case err != nil:
+		return nil, err
+	case len(v.Masters) == 0 || len(v.Workers) == 0:
+		return nil, newProblem(http.StatusServiceUnavailable, "no master or no worker is registered yet")
+	}
+	return &body[Readiness]{Readiness{"ready", len(v.Masters), len(v.Workers)}}, nil
+}
+
+// view reads records of the KV.
+func (a *api) view(ctx context.Context, ranges ...core.Range) (*core.View, error) {
+	s, err := a.cfg.KV.Read(ctx, ranges...)
+	if err != nil {
+		return nil, core.Failure{Code: core.CodeKV, Detail: fmt.Sprintf("read the KV: %v", err)}
+	}
+	return core.ViewOf(s.Revision, s.Records), nil
+}

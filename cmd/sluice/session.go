@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/sluice-data/sluice/adapters/embedded"
+	"github.com/sluice-data/sluice/adapters/engine"
+	"github.com/sluice-data/sluice/adapters/lake"
+	"github.com/sluice-data/sluice/adapters/rest"
+	"github.com/sluice-data/sluice/core"
+)
+
+// freePort lets the system choose.
+const freePort = "127.0.0.1:0"
+
+// settings are what a process on a lake is started with.
+type settings struct {
+	lake, python    string
+	http            string
+	endpoint        core.Endpoint
+	owned, draining []core.Target
+	log             *slog.Logger
+}
+
+// ground is a lake that has been looked at and not yet changed. Everything that can be wrong with the
+// surroundings is found here, in this order: Python, lake, tables. So bad input changes nothing in the lake.
+type ground struct {
+	lake   *lake.Local
+	python string
+	// other is the process that serves the lake already.
+	other rest.Client
+	busy  bool
+}
+
+// survey looks at the surroundings. The caller closes the ground.
+func survey(ctx context.Context, directory, python string) (*ground, error) {
+	g := &ground{}
+	var err error
+	found, noPython := engine.FindPython(ctx, python)
+	if g.lake, err = lake.OpenLocal(directory); err != nil {
+		if noPython != nil {
+			err = noPython
+		}
+		return nil, err
+	}
+	g.other, g.busy, err = serving(ctx, g.lake)
+	switch {
+	case g.busy:
+		return g, nil // that process has a Python, or its own words about it
+	case noPython != nil:
+		err = noPython
+	case err == nil:
+		err = embedded.CheckLake(ctx, g.lake)
+	}
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	g.python = found
+	return g, nil
+}
+
+func (g *ground) close() { _ = g.lake.Close() }
+
+// node is a running process of ours on a lake, with its HTTP API.
+type node struct {
+	*embedded.Node
+	api    rest.Client
+	server *rest.Server
+	done   func()
+}
+
+// start opens everything. The port comes first: one that is taken is found before the lake is touched.
+func start(ctx context.Context, s settings) (n *node, err error) {
+	l, err := rest.Listen(ctx, s.http)
+	if err != nil {
+		return nil, err
+	}
+	n = &node{}
+	if n.Node, err = embedded.Open(ctx, embedded.Config{
+		Lake: s.lake, Python: s.python, Owned: s.owned, Draining: s.draining, Endpoint: s.endpoint, Log: s.log,
+	}); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	n.serve(l, s.log)
+	if n.done, err = announce(ctx, n.Lake, n.server.URL(), n.ID.ID); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+func (n *node) serve(l net.Listener, log *slog.Logger) {
+	n.server = rest.Serve(l, rest.NewHandler(rest.Config{
+		KV: n.KV, Lake: n.Lake, Master: n.Master, Worker: n.Worker, ID: n.ID, Version: version,
+	}), log)
+	n.api = rest.Client{URL: n.server.URL()}
+}
+
+// close ends everything at once; it is safe at any moment.
+func (n *node) close() error {
+	if n.done != nil {
+		n.done()
+	}
+	return errors.Join(n.server.Close(), n.Node.Close())
+}
+
+// stop lets what runs come to its end, for so long at most, and closes.
+func (n *node) stop(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return errors.Join(n.Drain(ctx), n.close())
+}
