@@ -83,7 +83,7 @@ func startLSM(python string) (*lsmServer, error) {
 
 func (s *lsmServer) close() {
 	s.in.Close()
-	s.cmd.Wait() //nolint:errcheck // nothing depends on it
+	s.cmd.Wait()
 }
 
 type args map[string]any

@@ -26,7 +26,7 @@ const (
 	// maxLine bounds one line of an engine's stdout.
 	maxLine = 64 << 10
 	// afterAnswer is how long a process may take to exit once it has given its answer.
-	afterAnswer = 5 * time.Second
+	afterAnswer = 2 * time.Second
 )
 
 // Process is one engine process that was given a job.
@@ -129,6 +129,7 @@ func (p *Process) listen(stdout io.Reader) (answer any, err error) {
 				return nil, errors.New("ready came twice")
 			}
 			if m.Pylance != Pylance {
+				p.signal(syscall.SIGKILL)
 				return failed{Code: core.CodeEngineMissing, Message: fmt.Sprintf("pylance %s found, %s needed: run make .venv", m.Pylance, Pylance)}, nil
 			}
 			greeted = true

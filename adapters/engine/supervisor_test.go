@@ -153,15 +153,17 @@ func TestAnEngineThatIsStoppedAtItsPlanPublishesNothing(t *testing.T) {
 func TestAnEngineThatNeedsTooMuchMemoryEndsAlone(t *testing.T) {
 	t.Parallel()
 	tb := newTable(t, []string{"id"}, ids(0, 10, "base"), idAndText...)
-	lsm.call(t, nil, "bulk_put", args{"dir": tb.dir, "shard": shardA, "rows": 15000, "width": 16000})
+	lsm.call(t, nil, "bulk_put", args{"dir": tb.dir, "shard": shardA, "rows": 8000, "width": 12000})
 	j := tb.job(shardA)
 	j.Shards[0].Generations[0].Bytes = 1 // a lie, so that it is kept in memory
-	e := newEngine(t, engine.Config{MemoryLimit: 400 << 20, Threads: 1, ReadThreads: 1})
+	e := newEngine(t, engine.Config{MemoryLimit: 320 << 20, Threads: 1, ReadThreads: 1})
 	p, err := e.Start(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, follow(t, p, nil).failure, core.CodeEngineOOM)
+	r := follow(t, p, nil)
+	wantCode(t, r.failure, core.CodeEngineOOM)
+	t.Logf("%v", r.failure)
 }
 
 func TestAnEngineHasAnEnvironmentOfItsOwn(t *testing.T) {
@@ -271,7 +273,7 @@ func TestAnEngineDiesWithItsWorker(t *testing.T) {
 	}
 	defer unix.Close(engineProcess)
 	worker.Process.Kill()
-	worker.Wait() //nolint:errcheck // it was killed
+	worker.Wait()
 	wait := []unix.PollFd{{Fd: int32(engineProcess), Events: unix.POLLIN}}
 	if n, err := unix.Poll(wait, 30_000); n != 1 || err != nil {
 		t.Errorf("engine process %d outlives its worker: %v", pid, err)

@@ -22,8 +22,12 @@ MAX_LOSSES = 5
 MAX_LITERALS = 100_000
 """So many tombstones may be listed in one condition."""
 
-KEEP_BYTES = 64 << 20
-"""A pass up to this size is read once and kept; a larger one is read twice and streamed."""
+KEEP_BYTES = 128 << 20
+"""A pass up to this size is read once and kept; a larger one is read twice and streamed.
+
+Kept rows are the better way while they fit: Lance then collects them for its join, instead of every key of
+the base. (2,000 rows into 5 million: 0.3 s and 184 MB kept, 1.1 s and 462 MB streamed.)
+"""
 
 ONE_COMMIT = "tombstones-one-commit"
 
