@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 )
 
@@ -59,7 +60,7 @@ func check(ctx context.Context, only string) (bool, error) {
 		if !verdict.ok() {
 			failed++
 		}
-		fmt.Printf("%-7s %-28s %4.1f s  %s: %s\n", verdict.word, rule.Name, time.Since(began).Seconds(), rule.Sentence, verdict.detail)
+		fmt.Printf("%-7s %-28s %4.1f s  %s: %s\n", verdict.word, rule.Name, time.Since(began).Seconds(), strings.TrimSuffix(rule.Sentence, "."), verdict.detail)
 		if !verdict.ok() {
 			fmt.Println(verdict.output)
 		}
