@@ -17,42 +17,51 @@ func (e *endpoint) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (
 	if err != nil {
 		return nil, err
 	}
-	if v := r.delete(); !v.OK() {
+	v := r.mayDelete()
+	if v.OK() {
+		v = r.delete()
+	}
+	if !v.OK() {
 		return nil, r.refuse(v)
 	}
 	return &s3.DeleteObjectOutput{}, nil
 }
 
-// DeleteObjects implements the verb: each key is judged by itself, and answered by itself.
+// DeleteObjects implements the verb. Nothing of a batch is deleted if one of its keys is refused: half of
+// a table is worth nothing to whoever meant to drop it, and the other half to nobody else.
 func (e *endpoint) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (s3response.DeleteResult, error) {
-	var out s3response.DeleteResult
+	var batch []*request
 	for _, o := range in.Delete.Objects {
 		r, err := e.open(ctx, "DeleteObjects", in.Bucket, o.Key)
 		if err != nil {
 			return s3response.DeleteResult{}, err
 		}
-		v := r.delete()
-		switch {
-		case v.OK():
-			out.Deleted = append(out.Deleted, types.DeletedObject{Key: &r.name})
-		case v.Rule == core.RuleNoDelete:
-			return s3response.DeleteResult{}, r.refuse(v) // none of them would be allowed
-		default:
-			r.refuse(v)
-			out.Error = append(out.Error, types.Error{Key: &r.name, Code: ptr("AccessDenied"), Message: ptr(string(v.Rule) + ": " + v.Detail)})
+		if v := r.mayDelete(); !v.OK() {
+			return s3response.DeleteResult{}, r.refuse(v)
 		}
+		batch = append(batch, r)
+	}
+	var out s3response.DeleteResult
+	for _, r := range batch {
+		if v := r.delete(); !v.OK() {
+			r.refuse(v)
+			out.Error = append(out.Error, types.Error{Key: &r.name, Code: ptr("InternalError"), Message: &v.Detail})
+			continue
+		}
+		out.Deleted = append(out.Deleted, types.DeletedObject{Key: &r.name})
 	}
 	return out, nil
 }
 
-func (r *request) delete() core.Verdict {
+func (r *request) mayDelete() core.Verdict {
 	w, v := r.watched()
 	if !v.OK() {
 		return v
 	}
-	if v := core.MayDelete(r.grant.Caller, r.key, w); !v.OK() {
-		return v
-	}
+	return core.MayDelete(r.grant.Caller, r.key, w)
+}
+
+func (r *request) delete() core.Verdict {
 	if err := r.gate.cfg.Lake.Delete(r.ctx, r.name); err != nil {
 		return failed(err)
 	}

@@ -133,7 +133,7 @@ func (r *request) overwrite(content io.Reader, size int64) error {
 		}
 		return r.gate.cfg.Lake.Put(r.ctx, r.name, all)
 	}
-	err := r.putIfAbsent(content)
+	err := r.gate.cfg.Lake.PutIfAbsent(r.ctx, r.name, content)
 	if errors.Is(err, lake.ErrExists) {
 		return answer(core.Verdict{Status: 501, Rule: ruleStorage, Detail: "an object of more than 64 MiB is not put over another one; delete it first"})
 	}
