@@ -59,6 +59,29 @@ func TestAnSSTableThatCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestAnSSTableThatVanishesUnderAStreamPublishesNothing(t *testing.T) {
+	t.Parallel()
+	tb := newTable(t, []string{"id"}, ids(0, 10, "base"), idAndText...)
+	tb.put(shardA, ids(0, 3, "one"))
+	tb.put(shardA, ids(2, 5, "two"))
+	j := tb.job(shardA)
+	for i := range j.Shards[0].Generations {
+		j.Shards[0].Generations[i].Bytes = core.Unmeasured // read again for the commit
+	}
+	r := follow(t, start(t, merger, j), func(engine.Plan) {
+		if err := os.RemoveAll(filepath.Join(tb.dir, "_mem_wal", string(shardA), j.Shards[0].Generations[1].Path)); err != nil {
+			t.Error(err)
+		}
+	})
+	wantCode(t, r.failure, core.CodeSSTableMissing)
+	if r.failure.Shard != shardA || r.failure.Generation != 2 {
+		t.Errorf("names shard %q generation %d, want %s and 2", r.failure.Shard, r.failure.Generation, shardA)
+	}
+	if v := tb.base().Version; v != 2 {
+		t.Errorf("base at version %d, want nothing published", v)
+	}
+}
+
 func TestATableThatCannotBeMergedInto(t *testing.T) {
 	t.Parallel()
 	tb := newTable(t, []string{"id"}, ids(0, 10, "base"), idAndText...)

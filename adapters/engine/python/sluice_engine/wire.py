@@ -3,7 +3,9 @@
 import json
 import os
 import queue
+import sys
 import threading
+import traceback
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, BinaryIO, TypeVar
 
@@ -126,8 +128,13 @@ class Worker:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
-        for line in self._commands:
-            self._inbox.put(decode(line))
+        try:
+            for line in self._commands:
+                self._inbox.put(decode(line))
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
         # NB: not sys.exit: the main thread may be deep inside a commit, which must not go on.
         os._exit(ORPHANED)
 
