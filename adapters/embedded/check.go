@@ -67,32 +67,27 @@ func checkState(ctx context.Context, l *lake.Local, state, claimed string) error
 
 // CheckTable says why a table can't be merged at all, from its manifests alone. What is pending but can't be
 // merged now is no reason, unless nothing else is: an SSTable whose folder is missing stops its own shard.
-func CheckTable(ctx context.Context, l lake.Lake, t core.Target) (core.Table, error) {
-	table, err := lance.ReadTable(ctx, l, t)
+func CheckTable(ctx context.Context, l lake.Lake, t core.Target) error {
+	table, err := readAdoptable(ctx, l, t)
 	if err != nil {
-		return core.Table{}, err
+		return err
 	}
-	if f := core.Adoptable(table); !f.OK() {
-		f.Detail = string(t) + ": " + f.Detail
-		return core.Table{}, f
-	}
-	var missing core.Failure
+	var missing error
 	for _, s := range table.Shards {
 		pending := table.Pending(s)
+		if len(pending) == 0 {
+			continue
+		}
 		f, err := missingIn(ctx, l, t, s.Shard, pending)
 		switch {
 		case err != nil:
-			return core.Table{}, err
-		case f.OK() && len(pending) > 0:
-			return table, nil
-		case !f.OK():
-			missing = f
+			return err
+		case f.OK():
+			return nil
 		}
+		missing = f
 	}
-	if !missing.OK() {
-		return core.Table{}, missing
-	}
-	return table, nil
+	return missing
 }
 
 // missingIn looks whether every SSTable has its folder.
@@ -115,13 +110,18 @@ func missingIn(ctx context.Context, l lake.Lake, t core.Target, s core.ShardID, 
 
 // CheckAdoptable says why a table can't be adopted, from its manifests alone.
 func CheckAdoptable(ctx context.Context, l lake.Lake, t core.Target) error {
+	_, err := readAdoptable(ctx, l, t)
+	return err
+}
+
+func readAdoptable(ctx context.Context, l lake.Lake, t core.Target) (core.Table, error) {
 	table, err := lance.ReadTable(ctx, l, t)
 	if err != nil {
-		return err
+		return core.Table{}, err
 	}
 	if f := core.Adoptable(table); !f.OK() {
 		f.Detail = string(t) + ": " + f.Detail
-		return f
+		return core.Table{}, f
 	}
-	return nil
+	return table, nil
 }

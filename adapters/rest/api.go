@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -76,11 +77,22 @@ func (a *api) register(h huma.API) {
 type body[B any] struct{ Body B }
 
 func get[I, B any](h huma.API, id, path, summary string, do func(context.Context, *I) (*body[B], error)) {
-	huma.Register(h, huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary}, bounded(readLimit, do))
+	huma.Register(h, operation(h, http.MethodGet, id, path, summary), bounded(readLimit, do))
 }
 
 func post[I, B any](h huma.API, id, path, summary string, do func(context.Context, *I) (*body[B], error)) {
-	huma.Register(h, huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Summary: summary}, bounded(askLimit, do))
+	huma.Register(h, operation(h, http.MethodPost, id, path, summary), bounded(askLimit, do))
+}
+
+// operation describes a request; every error of it is a [Problem].
+func operation(h huma.API, method, id, path, summary string) huma.Operation {
+	problem := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
+	return huma.Operation{
+		OperationID: id, Method: method, Path: path, Summary: summary,
+		Responses: map[string]*huma.Response{"default": {
+			Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
+		}},
+	}
 }
 
 // bounded gives a handler its time limit and turns what it returns into a problem.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,7 @@ const (
 func devCommand() *cobra.Command {
 	var o options
 	var http, endpoint, owned, drain string
+	var l *limits
 	c := &cobra.Command{
 		Use:   "dev --lake DIR",
 		Short: "Run everything in one process on a local lake, until Ctrl-C",
@@ -44,6 +46,9 @@ and the next process recovers what was left.`,
 			if s.draining, err = targets(drain, c.Flags().Changed("drain"), drainEnv); err != nil {
 				return err
 			}
+			if s.limits, err = l.resolve(); err != nil {
+				return err
+			}
 			if err := rest.CheckAddress(http); err != nil {
 				return usagef("--http: %w", err)
 			}
@@ -58,6 +63,7 @@ and the next process recovers what was left.`,
 	c.Flags().StringVar(&endpoint, "endpoint", "embedded", "stable name of the worker")
 	c.Flags().StringVar(&owned, "owned", "", "tables to merge, comma-separated (default: $"+ownedEnv+")")
 	c.Flags().StringVar(&drain, "drain", "", "tables to drain, comma-separated (default: $"+drainEnv+")")
+	l = limitFlags(c)
 	return c
 }
 
@@ -84,6 +90,9 @@ func dev(ctx context.Context, o options, s settings) (err error) {
 	s.log.Info("stopping: what runs comes to its end; once more ends it at once", "signal", (<-signals).String())
 	return endDev(ctx, n, signals, s.log)
 }
+
+// patience is how long a process that is told to end lets a merge go on before it is cancelled.
+const patience = 30 * time.Second
 
 // endDev lets what runs come to its end; a second signal cuts that short, which is as safe as a crash.
 func endDev(ctx context.Context, n *node, signals <-chan os.Signal, log *slog.Logger) error {

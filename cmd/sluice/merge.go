@@ -18,6 +18,7 @@ import (
 
 func mergeCommand() *cobra.Command {
 	var o options
+	var l *limits
 	c := &cobra.Command{
 		Use:   "merge --lake DIR TARGET",
 		Short: "Merge what is pending of one table, and end",
@@ -36,26 +37,28 @@ or at once where another attempt can't help. 2: the command line is wrong.`,
 			if err != nil {
 				return err
 			}
+			bounds, err := l.resolve()
+			if err != nil {
+				return err
+			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return merge(ctx, o, t, c.OutOrStdout())
+			return merge(ctx, o, t, bounds, c.OutOrStdout())
 		},
 	}
 	o.flags(c)
 	o.quiet(c)
+	l = limitFlags(c)
 	return c
 }
 
-// patience is how long a process that is told to end lets a merge go on before it is cancelled.
-const patience = 30 * time.Second
-
-func merge(ctx context.Context, o options, t core.Target, out io.Writer) (err error) {
+func merge(ctx context.Context, o options, t core.Target, bounds core.Limits, out io.Writer) (err error) {
 	g, err := survey(ctx, o.lake, o.python)
 	if err != nil {
 		return err
 	}
 	defer g.close()
-	if _, err := embedded.CheckTable(ctx, g.lake, t); err != nil {
+	if err := embedded.CheckTable(ctx, g.lake, t); err != nil {
 		return err
 	}
 	show := newBars(os.Stderr)
@@ -63,7 +66,7 @@ func merge(ctx context.Context, o options, t core.Target, out io.Writer) (err er
 	m := merging{api: g.other, target: t, show: show}
 	if !g.busy {
 		n, err := start(ctx, settings{
-			lake: g.lake.Dir(), python: g.python, http: freePort, owned: []core.Target{t}, log: o.log(),
+			lake: g.lake.Dir(), python: g.python, http: freePort, owned: []core.Target{t}, limits: bounds, log: o.log(),
 		})
 		if err != nil {
 			return err

@@ -81,6 +81,9 @@ func (m *merging) follow(ctx context.Context) error {
 	if len(past) > 0 {
 		m.after = past[len(past)-1].Execution.Number
 	}
+	if err := m.ask(ctx); err != nil {
+		return err
+	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	shown := make(chan struct{})
 	go func() {
@@ -89,13 +92,13 @@ func (m *merging) follow(ctx context.Context) error {
 	}()
 	defer func() { stop(); <-shown }()
 	for {
-		if err := m.ask(ctx); err != nil {
-			return err
-		}
 		if err := m.await(ctx); err != nil {
 			return err
 		}
 		if over, err := m.look(ctx, before); over || err != nil {
+			return err
+		}
+		if err := m.ask(ctx); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,7 @@ type settings struct {
 	http            string
 	endpoint        core.Endpoint
 	owned, draining []core.Target
+	limits          core.Limits
 	log             *slog.Logger
 }
 
@@ -82,7 +83,8 @@ func start(ctx context.Context, s settings) (n *node, err error) {
 	}
 	n = &node{}
 	if n.Node, err = embedded.Open(ctx, embedded.Config{
-		Lake: s.lake, Python: s.python, Owned: s.owned, Draining: s.draining, Endpoint: s.endpoint, Log: s.log,
+		Lake: s.lake, Python: s.python, Owned: s.owned, Draining: s.draining, Endpoint: s.endpoint,
+		Limits: s.limits, Log: s.log,
 	}); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
