@@ -31,8 +31,8 @@ func TestALatePutMeetsAnOccupiedVersion(t *testing.T) {
 			r := newRig(t, events)
 			r.cfg.StorageTimeout, r.cfg.Limits.NoProgress = limits.storage, limits.noProgress
 			r.cfg.Limits.CancelGrace = 300 * time.Millisecond
-			r.lancedb(3)
 			r.open()
+			r.lancedb(3)
 			r.must(r.node.Engine.Warm(t.Context()))
 			before := r.saveView(events)
 			r.puts.next(-1, manifests)
@@ -63,8 +63,8 @@ func TestASecondAttemptOfTheSameCommitLandsOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, events)
 	r.cfg.StorageTimeout = 500 * time.Millisecond
-	r.lancedb(2)
 	r.open()
+	r.lancedb(2)
 	before := r.saveView(events)
 	r.puts.next(1, manifests)
 
@@ -115,8 +115,8 @@ func TestACommitCountsOnceWhateverStorageSaysOfIt(t *testing.T) {
 			storage := &liar{lie: lie}
 			storage.lies.Store(1)
 			r.cfg.Below = func(l lake.Lake) lake.Lake { storage.Lake = l; return storage }
-			r.lancedb(2)
 			r.open()
+			r.lancedb(2)
 			before := r.saveView(events)
 			if h := r.merged(events); h.Execution.Number != 1 {
 				t.Fatalf("expected the first execution to merge, got %+v", h)
@@ -135,8 +135,8 @@ func TestACommitCountsOnceWhateverStorageSaysOfIt(t *testing.T) {
 func TestAForeignMergeOfAnOwnedTableIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, events)
-	r.lancedb(3)
 	r.open()
+	r.lancedb(3)
 	before := r.look(events)
 	if v, err := clients.MergeScript(t.Context(), r.table(events), "", 0); err == nil {
 		t.Fatalf("expected the merge script to be refused, it committed v%d", v)

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sluice-data/sluice/core"
@@ -25,8 +26,11 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s can't be merged now: %s", e.Target, e.Reason)
 }
 
-// Request asks for a merge. after is the number of the newest execution so far: those that serve the
-// request have higher ones (see [Node.Await]). pending is 0 if there is nothing to do.
+// ErrNothingPending says that every generation of a table has been merged.
+var ErrNothingPending = errors.New("nothing is pending")
+
+// Request asks for a merge. The executions that serve it, one that runs already among them, have higher
+// numbers than after (see [Node.Await]). [ErrNothingPending] if there is nothing to do.
 func (n *Node) Request(ctx context.Context, t core.Target) (after uint64, err error) {
 	a, err := n.Master.Merge(ctx, t)
 	switch {
@@ -36,6 +40,8 @@ func (n *Node) Request(ctx context.Context, t core.Target) (after uint64, err er
 		return 0, a.Failure
 	case a.Refused != core.ReasonNone:
 		return 0, &RefusedError{t, a.Refused}
+	case a.Pending == 0:
+		return 0, fmt.Errorf("ask for a merge of %s: %w", t, ErrNothingPending)
 	}
 	return a.After, nil
 }

@@ -63,13 +63,30 @@ func newRig(t *testing.T, owned ...core.Target) *rig {
 	return r
 }
 
-// open starts the process; it ends with the test at the latest.
+// open starts the process; it ends with the test at the latest. A process looks at what it owns at once,
+// and not again unless it is asked to: where there is no table yet, that look is over when open returns.
 func (r *rig) open() {
 	r.Helper()
 	n, err := embedded.Open(r.Context(), r.cfg)
 	r.must(err)
 	r.node = n
 	r.Cleanup(r.close)
+	if _, err := os.Stat(filepath.Join(r.dir, events.Path())); err == nil || len(r.cfg.Owned) == 0 {
+		return
+	}
+	r.poll("the first look at the lake", func() bool { return n.Master.Why(events) == core.ReasonNoDemand })
+}
+
+// poll waits for something that nobody tells.
+func (r *rig) poll(what string, done func() bool) {
+	r.Helper()
+	every := time.NewTicker(10 * time.Millisecond)
+	defer every.Stop()
+	for end := time.Now().Add(patience); !done(); <-every.C {
+		if time.Now().After(end) {
+			r.Fatalf("waited %v for %s", patience, what)
+		}
+	}
 }
 
 func (r *rig) close() {
