@@ -26,7 +26,10 @@ func (m *Master) adopting(at Moment, tr *track, ev Event) {
 	case Surveyed:
 		m.adoptFrom(at, tr, ev)
 	case FenceDone:
-		if !ev.Failure.OK() && ev.Outcome == Unknown {
+		if ev.Outcome == Unknown {
+			if ev.Failure.OK() {
+				ev.Failure = Failure{Code: CodeStorage, Detail: "nobody can tell whether the adoption was written; it is tried again"}
+			}
 			m.adoptFailed(at, tr, ev.Failure)
 			return
 		}
@@ -81,7 +84,11 @@ func (m *Master) adoptFrom(at Moment, tr *track, ev Surveyed) {
 func (m *Master) adoptShard(at Moment, tr *track) {
 	a := tr.adopt
 	if len(a.Shards) == 0 {
-		m.wait(tr, trackAdopting, m.out.commit(EndAdoption(*a.Begun, tr.target, a.Version)))
+		var waived []Seen[FailureRecord]
+		if a.Forced {
+			waived = m.view.Target(tr.target).Failures
+		}
+		m.wait(tr, trackAdopting, m.out.commit(EndAdoption(*a.Begun, tr.target, a.Version, waived...)))
 		return
 	}
 	id := m.out.id()

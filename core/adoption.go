@@ -39,12 +39,15 @@ const (
 // deleted, copied or used on a second machine (attack kv-restored). Then nothing runs until a person has
 // said which one counts.
 func KnownHistory(t Target, rec *TableRecord, numbers []Number) Failure {
-	highest, known := uint64(0), uint64(0)
+	highest, known, last := uint64(0), uint64(0), ExecutionID("")
+	if rec != nil {
+		known, last = rec.LastExecution, rec.LastID
+	}
 	for _, n := range numbers {
 		highest = max(highest, n.N)
-	}
-	if rec != nil {
-		known = rec.LastExecution
+		if n.N == known && n.Execution != last && !guard.Out(guard.LakeKnowsMore) {
+			return Failure{Code: CodeLakeChanged, Detail: fmt.Sprintf("number %d of %s belongs to execution %s in this lake, not to %s: a second KV, or a restored one, ran here; run `sluice adopt %s` with the KV that is to own it", n.N, t, n.Execution, last, t)}
+		}
 	}
 	if highest <= known || guard.Out(guard.LakeKnowsMore) {
 		return Failure{}
@@ -64,7 +67,7 @@ func Stand(rec *TableRecord, t Table, numbers []Number) (Standing, Failure) {
 	case rec == nil || rec.Adopted == 0:
 		return StandsUnadopted, Failure{}
 	case t.Base.Version < rec.LastSeen:
-		return StandsRefused, Failure{Code: CodeLakeWentBack, Detail: fmt.Sprintf("the lake shows version %d of %s, but %d was there before: it was restored from an older copy or dropped and made again; run `sluice adopt %s` when it is as you want it", t.Base.Version, t.Target, rec.LastSeen, t.Target)}
+		return StandsRefused, wentBack(t.Target, t.Base.Version, rec.LastSeen)
 	case t.Base.TableID == "":
 		return StandsUnadopted, Failure{}
 	}
@@ -90,9 +93,11 @@ func AdoptionSteps(t Table) []Watermark {
 //
 // It compares that nobody owns the table: an execution on the old identity is recovered first.
 func BeginAdoption(seen Seen[TableRecord], t Target, id TableID, scheme NamingScheme, numbers []Number) (TableRecord, Txn) {
-	rec := TableRecord{ID: id, Path: t.Path(), Scheme: scheme, LastExecution: seen.Value.LastExecution}
+	rec := TableRecord{ID: id, Path: t.Path(), Scheme: scheme, LastExecution: seen.Value.LastExecution, LastID: seen.Value.LastID}
 	for _, n := range numbers {
-		rec.LastExecution = max(rec.LastExecution, n.N)
+		if n.N >= rec.LastExecution {
+			rec.LastExecution, rec.LastID = n.N, n.Execution
+		}
 	}
 	return rec, Txn{
 		Name: "begin-adoption",
@@ -102,12 +107,20 @@ func BeginAdoption(seen Seen[TableRecord], t Target, id TableID, scheme NamingSc
 }
 
 // EndAdoption records that the table carries its id, from version v on.
-func EndAdoption(begun TableRecord, t Target, v Version) Txn {
+//
+// waived are the budgets of a table that a person has had adopted anew: what they wait for is answered by
+// that person's word, so they are due at once. Their attempts and their attention stay (invariant 5).
+func EndAdoption(begun TableRecord, t Target, v Version, waived ...Seen[FailureRecord]) Txn {
 	done := begun
 	done.Adopted, done.LastSeen = v, v
-	return Txn{
+	txn := Txn{
 		Name: "end-adoption",
 		If:   []Cond{Holds(TableKey(t), Encode(begun)), Absent(OwnerKey(t))},
 		Then: []Op{Put(TableKey(t), Encode(done))},
 	}
+	for _, f := range waived[:min(len(waived), MaxTxnOps/2)] {
+		txn.If = append(txn.If, f.Unchanged())
+		txn.Then = append(txn.Then, Put(f.Key, Encode(f.Value.Waived())))
+	}
+	return txn
 }

@@ -21,7 +21,7 @@ type FailureRecord struct {
 	Delay     int64      `json:"delay_ms,omitempty"`
 	Next      WallMillis `json:"next_retry_ms,omitempty"`
 	Attention bool       `json:"needs_attention"`
-	// BadShards are left out of passes until their own retry is due.
+	// BadShards are left out of passes until their own retry is due, which is waited for like Delay.
 	BadShards []BadShard `json:"bad_shards,omitempty"`
 }
 
@@ -31,6 +31,7 @@ type BadShard struct {
 	Generation Generation `json:"generation,omitempty"`
 	Code       Code       `json:"code"`
 	Detail     string     `json:"detail,omitempty"`
+	Delay      int64      `json:"delay_ms"`
 }
 
 // MaxErrorLength bounds the stored text of an error, in characters.
@@ -60,14 +61,26 @@ func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
 	r.Last = at
 	delay, attention := retryDelay(r.Class, r.Attempts)
 	r.Attention = r.Attention || attention
-	if r.Class == Data && f.Shard != "" {
-		r.BadShards = addBad(r.BadShards, BadShard{f.Shard, f.Generation, f.Code, truncate(f.Detail, 256)})
-		if f.Other != "" {
-			r.BadShards = addBad(r.BadShards, BadShard{f.Other, 0, f.Code, truncate(f.Detail, 256)})
-		}
-	}
 	r.Delay = delay.Milliseconds()
 	r.Next = at + WallMillis(r.Delay)
+	if r.Class == Data && f.Shard != "" {
+		r.BadShards = addBad(r.BadShards, BadShard{f.Shard, f.Generation, f.Code, truncate(f.Detail, 256), r.Delay})
+		if f.Other != "" {
+			r.BadShards = addBad(r.BadShards, BadShard{f.Other, 0, f.Code, truncate(f.Detail, 256), r.Delay})
+		}
+		r.Delay = 0 // the wait is theirs alone
+	}
+	return r
+}
+
+// Waived is the budget of a table that a person has said is in order: due at once, with its attempts and
+// its attention as they were.
+func (r FailureRecord) Waived() FailureRecord {
+	r.Delay, r.Next = 0, 0
+	r.BadShards = slices.Clone(r.BadShards)
+	for i := range r.BadShards {
+		r.BadShards[i].Delay = 0
+	}
 	return r
 }
 
@@ -90,16 +103,34 @@ func (r FailureRecord) Bad(s ShardID) bool {
 
 // Due reports which of the shards may be tried, by a reader that first saw the record `seen` ago.
 //
-// While the retry is not due, nothing may be tried, unless the failure named its shards: then the others
-// go on at once and only those wait.
+// While the retry is not due, nothing may be tried; a bad shard has a retry of its own as well. So the
+// others go on at once after a failure that named its shards, and a failure of the others brings no bad
+// shard back early.
 func (r FailureRecord) Due(shards []ShardID, seen time.Duration) []ShardID {
-	if r.Attempts == 0 || seen >= time.Duration(r.Delay)*time.Millisecond {
-		return shards
-	}
-	if len(r.BadShards) == 0 {
+	if seen < time.Duration(r.Delay)*time.Millisecond {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(shards), r.Bad)
+	return slices.DeleteFunc(slices.Clone(shards), func(s ShardID) bool {
+		return slices.ContainsFunc(r.BadShards, func(b BadShard) bool {
+			return b.Shard == s && seen < time.Duration(b.Delay)*time.Millisecond
+		})
+	})
+}
+
+// NextDue is the next moment, counted from the first sight of the record, after `seen` at which Due may
+// answer more; 0 if there is none.
+func (r FailureRecord) NextDue(seen time.Duration) time.Duration {
+	next := time.Duration(0)
+	consider := func(ms int64) {
+		if d := time.Duration(ms) * time.Millisecond; d > seen && (next == 0 || d < next) {
+			next = d
+		}
+	}
+	consider(r.Delay)
+	for _, b := range r.BadShards {
+		consider(b.Delay)
+	}
+	return next
 }
 
 func addBad(bad []BadShard, b BadShard) []BadShard {

@@ -15,7 +15,7 @@ const retryEvery = time.Second
 
 // sweepDue reports whether it is time to look at an owned table by ourselves.
 func (m *Master) sweepDue(at Moment, tr *track, tv *TargetView) bool {
-	if m.cfg.Declares.Says(tr.target) != Owned && tv.Latch.Value.Mode != Owned {
+	if m.cfg.Declares.Says(tr.target) != Owned && tv.Latch.Value.Mode != Owned && tv.Policy.Value.Mode != Owned {
 		tr.sweep = alarm{}
 		return false
 	}
@@ -79,7 +79,11 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 	}
 	demand, changed := tv.Demand.Value.Add(at.Wall, shards, why)
 	if !changed {
-		m.answerAll(tr, AnswerMerge{Pending: pending, After: tv.Table.Value.LastExecution})
+		after := tv.Table.Value.LastExecution
+		if tv.Execution.Present() { // it has taken the shards, and what it leaves its release asks for again
+			after = tv.Execution.Value.Number - 1
+		}
+		m.answerAll(tr, AnswerMerge{Pending: pending, After: after})
 		return
 	}
 	m.wait(tr, trackPosting, m.out.commit(PostDemand(tv.Demand, tr.target, demand)))
@@ -108,8 +112,10 @@ func (m *Master) confirmed(at Moment, tr *track, ev ReadDone) {
 	case len(tr.requests) > 0:
 		m.answerAll(tr, AnswerMerge{Failure: f})
 		m.say(tr, f)
-	default:
+	case len(m.due(at, tr, m.view.Target(tr.target), []ShardID{""})) > 0:
 		m.charge(at, tr, f)
+	default:
+		m.say(tr, f) // charged already, and not due again: a look is no attempt
 	}
 }
 
@@ -144,10 +150,13 @@ func (m *Master) obstacle(at Moment, tr *track, tv *TargetView) Reason {
 		return ReasonDraining
 	case mode != Owned:
 		return ReasonNotSelected
-	case tv.Demand.Value.Empty():
+	case tv.Demand.Value.Empty() && !attention(tv):
 		return ReasonNoDemand
 	case len(m.due(at, tr, tv, tv.Demand.Value.Shards)) == 0:
-		if attention(tv) {
+		switch {
+		case closed(tv):
+			return ReasonLakeChanged
+		case attention(tv):
 			return ReasonAttention
 		}
 		return ReasonBackoff
@@ -160,14 +169,19 @@ func attention(tv *TargetView) bool {
 	return slices.ContainsFunc(tv.Failures, func(f Seen[FailureRecord]) bool { return f.Value.Attention })
 }
 
+// closed reports whether the table was refused because the lake and the KV tell different histories.
+func closed(tv *TargetView) bool {
+	return slices.ContainsFunc(tv.Failures, func(f Seen[FailureRecord]) bool { return f.Value.Code == CodeLakeChanged })
+}
+
 // due are the shards that every budget of the target lets run now: the latest of the records counts, so
 // a new endpoint name starts nothing over (attack new-names). It sets the alarm for the next one.
 func (m *Master) due(at Moment, tr *track, tv *TargetView, shards []ShardID) []ShardID {
 	for _, f := range tv.Failures {
 		seen := at.Mono.Since(tr.sights[f.Key].at)
 		due := f.Value.Due(shards, seen)
-		if left := time.Duration(f.Value.Delay)*time.Millisecond - seen; len(due) < len(shards) && left > 0 {
-			tr.watch.due = earliest(tr.watch.due, alarmAt(at.Mono.Add(left)))
+		if next := f.Value.NextDue(seen); len(due) < len(shards) && next > 0 {
+			tr.watch.due = earliest(tr.watch.due, alarmAt(at.Mono.Add(next-seen)))
 		}
 		shards = due
 	}
@@ -178,9 +192,11 @@ func (m *Master) due(at Moment, tr *track, tv *TargetView, shards []ShardID) []S
 // with one worker while nothing changes.
 func (m *Master) pick(t Target) (Seen[WorkerRecord], Reason) {
 	busy := map[Endpoint]int{}
-	for _, tv := range m.view.Targets {
-		if tv.Execution.Present() {
-			busy[tv.Execution.Value.Endpoint]++ // NB: a sum; the order of the map has no part in it
+	for _, other := range sortedKeys(m.view.Targets) {
+		if tv := m.view.Targets[other]; tv.Execution.Present() {
+			busy[tv.Execution.Value.Endpoint]++
+		} else if tr, ok := m.tracks[other]; ok && other != t && tr.claiming() {
+			busy[tr.claim.Endpoint]++ // ours, and not in the view yet
 		}
 	}
 	var best Seen[WorkerRecord]
@@ -201,6 +217,11 @@ func (m *Master) pick(t Target) (Seen[WorkerRecord], Reason) {
 		return best, ReasonNone
 	}
 	return best, reason
+}
+
+// claiming reports whether a reservation of ours is under way, or was answered just now.
+func (tr *track) claiming() bool {
+	return tr.step == trackReserving || tr.step == trackSending && tr.starting
 }
 
 func weight(t Target, e Endpoint) uint64 {
@@ -251,14 +272,14 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 	e := Execution{
 		ID: ExecutionID(at.Fresh), Number: tv.Table.Value.LastExecution + 1, Target: tr.target, Kind: KindMerge,
 		Phase: Reserved, Endpoint: worker.Value.Endpoint, Charge: Unowned,
-		Shards:    append(m.due(at, tr, tv, asked), idle...),
+		Shards:    slices.Concat(m.due(at, tr, tv, asked), idle),
 		Requested: tv.Demand.Value.First, Reserved: at.Wall,
 		TableID: tv.Table.Value.ID, Path: tv.Table.Value.Path, Scheme: tv.Table.Value.Scheme,
 	}
 	slices.Sort(e.Shards)
 	e.Shards = slices.Compact(e.Shards)
 	tr.claim = e
-	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker, tv.Failures}, e)))
+	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
 }
 
 // reserved asks the worker to start what is now reserved for it.

@@ -123,7 +123,8 @@ type (
 		Request RequestID
 		// Pending counts the SSTables above the marks.
 		Pending int
-		// After is the number of the newest execution of the target when the request was served.
+		// After is below the number of the first execution that serves the request: one that runs
+		// already may be it.
 		After   uint64
 		Refused Reason
 		Failure Failure

@@ -69,7 +69,8 @@ type (
 		Failure Failure
 	}
 
-	// Replied answers an RPC to a worker: a [SendStart], [SendCancel] or [SendProbe].
+	// Replied answers an RPC to a worker: a [SendStart], [SendCancel] or [SendProbe]. The answer to a
+	// start carries no status.
 	Replied struct {
 		Effect EffectID
 		// OK is false if no answer came: the request may have arrived or not.

@@ -33,9 +33,14 @@ func SameTable(e Execution, t Table) Failure {
 		return f
 	}
 	if t.Base.Version < e.BaseVersion {
-		return Failure{Code: CodeLakeWentBack, Detail: fmt.Sprintf("the lake shows version %d of %s, but %d was there before: it was restored from an older copy; run `sluice adopt %s` when it is as you want it", t.Base.Version, e.Target, e.BaseVersion, e.Target)}
+		return wentBack(e.Target, t.Base.Version, e.BaseVersion)
 	}
 	return Failure{}
+}
+
+// wentBack is the failure of a table that shows less than it did.
+func wentBack(t Target, shows, seen Version) Failure {
+	return Failure{Code: CodeLakeWentBack, Detail: fmt.Sprintf("the lake shows version %d of %s, but %d was there before: it was restored from an older copy or dropped and made again; run `sluice adopt %s` when it is as you want it", shows, t, seen, t)}
 }
 
 // SameIdentity checks that a base manifest belongs to the table with this id and naming scheme.

@@ -123,6 +123,9 @@ func (w *Worker) surveyed(at Moment, j *job, ev Surveyed) {
 	if f.OK() {
 		f = Adoptable(ev.Table)
 	}
+	if seen := w.view.Target(j.exec.Target).Table.Value.LastSeen; f.OK() && ev.Table.Base.Version < seen {
+		f = wentBack(j.exec.Target, ev.Table.Base.Version, seen)
+	}
 	if !f.OK() {
 		w.start(at, j, f)
 		return

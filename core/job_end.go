@@ -13,10 +13,11 @@ func (w *Worker) engineReported(at Moment, ev EngineReported) {
 	if j == nil {
 		return
 	}
-	c := ev.Counters
-	c.Writes = j.progress.Counters.Writes
-	c.Bytes = max(c.Bytes, j.progress.Counters.Bytes)
-	if c == j.progress.Counters {
+	c, was := ev.Counters, j.progress.Counters
+	c.Writes = was.Writes
+	// Counters that fall belong to a repeat, and repeats are not progress until they pass what was.
+	c.Rows, c.Batches, c.Bytes = max(c.Rows, was.Rows), max(c.Batches, was.Batches), max(c.Bytes, was.Bytes)
+	if c.Step == was.Step && c.Rows == was.Rows && c.Batches == was.Batches && c.Bytes == was.Bytes {
 		return // a report that adds nothing is a heartbeat, and heartbeats are not progress (invariant 7)
 	}
 	j.progress.Counters = c

@@ -53,6 +53,7 @@ type track struct {
 	numbers  []Number    // those that the lake knows and our view does not
 	adopt    *adoption
 	claim    Execution // the reservation under way
+	starting bool      // the RPC under way asks for a start
 	watch    watch
 	settle   *settlement
 	sights   map[string]sight // budgets, since when we have seen them
@@ -61,16 +62,16 @@ type track struct {
 type trackStep uint8
 
 const (
-	trackIdle      trackStep = iota
-	trackLooking             // survey for a request or a sweep
-	trackPosting             // post-demand
-	trackClaiming            // survey for a reservation
-	trackConfirming          // read the table's record: does only the lake know an execution?
-	trackReserving           // reserve
-	trackAdopting            // see adoption
-	trackSending             // an RPC about the current execution
-	trackSettling            // see settlement
-	trackWriting             // a latch or a charge
+	trackIdle       trackStep = iota
+	trackLooking              // survey for a request or a sweep
+	trackPosting              // post-demand
+	trackClaiming             // survey for a reservation
+	trackConfirming           // read the table's record: does only the lake know an execution?
+	trackReserving            // reserve
+	trackAdopting             // see adoption
+	trackSending              // an RPC about the current execution
+	trackSettling             // see settlement
+	trackWriting              // a latch or a charge
 )
 
 // sight is when a record was first seen as it is.
@@ -102,6 +103,11 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 			break
 		}
 		tr.adopt = &adoption{Request: ev.Request, Forced: true}
+		if tr.settle != nil {
+			// A recovery that waits for this very word goes on at once.
+			tr.settle.force(&m.out)
+			m.awaits[tr.settle.await] = tr.target
+		}
 		m.evaluate(at, tr)
 	default:
 		panic(fmt.Sprintf("a master takes no %T", ev))
@@ -232,7 +238,13 @@ func (m *Master) evaluate(at Moment, tr *track) {
 	if tr.retry.due(at.Mono) {
 		tr.retry = alarm{}
 	}
-	if !m.ready || tr.step != trackIdle || tr.settle != nil || tr.retry.Set {
+	if !m.ready || tr.step != trackIdle || tr.retry.Set {
+		return
+	}
+	if tr.settle != nil {
+		if len(tr.requests) > 0 { // a recovery may take long; who asks is answered all the same
+			m.look(at, tr)
+		}
 		return
 	}
 	tv := m.view.Target(tr.target)
@@ -241,6 +253,10 @@ func (m *Master) evaluate(at Moment, tr *track) {
 		tr.reason = ReasonModeDisagreement // unreadable: nothing runs
 		tr.retry = alarmAt(at.Mono.Add(m.cfg.Limits.Poll))
 		m.answerAll(tr, AnswerMerge{Refused: ReasonModeDisagreement})
+		if tr.adopt != nil {
+			m.adoptAnswer(tr, AnswerMerge{Refused: ReasonModeDisagreement})
+			tr.adopt = nil
+		}
 		return
 	case m.latch(at, tr, tv):
 		return
@@ -255,6 +271,8 @@ func (m *Master) evaluate(at Moment, tr *track) {
 	switch {
 	case tr.adopt != nil && !tv.Execution.Present():
 		m.adoptSurvey(tr)
+	case !m.register.live:
+		tr.reason = ReasonKVDown // what we declare ourselves is not seen yet: a look would find nobody who owns it
 	case len(tr.requests) > 0 || m.sweepDue(at, tr, tv):
 		m.look(at, tr)
 	case !tv.Execution.Present():

@@ -91,7 +91,7 @@ func EffectiveMode(v Voices) (Mode, Reason) {
 		return Direct, ReasonModeDisagreement
 	case policy == Direct && latch == Direct:
 		return Direct, ReasonNone
-	case (policy == Owned || policy == "" && owned > 0 && silent == 0) && len(v.Live) > 0:
+	case policy == Owned, policy == "" && owned > 0 && silent == 0:
 		if incapable > 0 {
 			return Owned, ReasonModeDisagreement
 		}

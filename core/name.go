@@ -110,7 +110,11 @@ func TargetOfSegment(seg string) (Target, error) {
 	if err != nil {
 		return "", fmt.Errorf("decode target segment %q: %w", seg, err)
 	}
-	return ParseTarget(s)
+	t, err := ParseTarget(s)
+	if err == nil && t.segment() != seg {
+		return "", fmt.Errorf("target segment %q is not the canonical form %q", seg, t.segment())
+	}
+	return t, err
 }
 
 // ResourceID is what a commit moves: [Base] or a shard.

@@ -30,6 +30,8 @@ type TableRecord struct {
 	Adopted Version `json:"adopted"`
 	// LastExecution is the number of the newest execution that was reserved.
 	LastExecution uint64 `json:"last_execution"`
+	// LastID is that execution. If the lake knows another one by its number, there are two histories.
+	LastID ExecutionID `json:"last_execution_id,omitempty"`
 	// LastSeen is the newest base version that a released execution has seen; the lake may not fall
 	// below it.
 	LastSeen Version `json:"last_seen"`

@@ -77,6 +77,15 @@ func (s *settlement) begin(o *outbox) {
 		Range{Key: DeletesKey(s.Target)}, FailureRange(s.Target))
 }
 
+// force makes it go on with whatever table stands at the path. One that waits starts over at once.
+func (s *settlement) force(o *outbox) {
+	s.Forced = true
+	if s.step == settleWaiting {
+		s.wake = alarm{}
+		s.begin(o)
+	}
+}
+
 // handle takes the answer it waits for, or a tick.
 func (s *settlement) handle(at Moment, ev Event, o *outbox) settleResult {
 	if s.step == settleWaiting {

@@ -16,10 +16,9 @@ import (
 // Judged is what a reservation was judged by. All of it is compared, so a decision made on an old view
 // fails instead of acting.
 type Judged struct {
-	View     *View
-	Target   Target
-	Worker   Seen[WorkerRecord]
-	Failures []Seen[FailureRecord] // the budgets that had to be due
+	View   *View
+	Target Target
+	Worker Seen[WorkerRecord]
 }
 
 // Reserve makes e the one execution of its target.
@@ -32,19 +31,19 @@ func Reserve(j Judged, e Execution) Txn {
 	tv := j.View.Target(e.Target)
 	table := tv.Table.Value
 	assert(tv.Table.Present() && e.Number == table.LastExecution+1, "reserve number %d of %s after %d", e.Number, e.Target, table.LastExecution)
-	table.LastExecution = e.Number
+	table.LastExecution, table.LastID = e.Number, e.ID
 	conds := []Cond{
 		tv.Table.Unchanged(), tv.Latch.Unchanged(), tv.Policy.Unchanged(), tv.Demand.Unchanged(),
 		RangeUnchanged(MasterRange(), j.View.Revision), j.Worker.Unchanged(),
+		// The budgets that had to be due: none was charged since. However many there are, it is one
+		// comparison; that one has gone, by a success, does no harm.
+		RangeUnchanged(FailureRange(e.Target), j.View.Revision),
 	}
 	if !guard.Out(guard.ReserveNoOwner) {
 		conds = append(conds, Absent(OwnerKey(e.Target)))
 	}
 	for _, m := range j.View.Masters {
 		conds = append(conds, m.Unchanged())
-	}
-	for _, f := range j.Failures {
-		conds = append(conds, f.Unchanged())
 	}
 	return Txn{
 		Name: "reserve",
@@ -213,9 +212,10 @@ func Release(r Released) Txn {
 			after.Target, after.Endpoint = e.Target, e.Charge
 			after, gone = after.Charged(*e.End, r.At), false
 		}
-		if gone {
+		switch {
+		case gone:
 			ops = append(ops, Delete(budget.Key))
-		} else {
+		case Encode(after) != Encode(budget.Value): // a write would start the wait of the bad shards anew
 			ops = append(ops, Put(budget.Key, Encode(after)))
 		}
 	case failure.Code.Charged() && !guard.Out(guard.ReleaseCharges):
@@ -235,7 +235,11 @@ func Release(r Released) Txn {
 		Execution: e, Merged: merged, Failure: failure, Base: r.Table.Base.Version, Counters: counters, Released: r.At,
 	})...)
 	if e.Phase == Recovered {
-		ops = append(ops, takeoverOps(e, failure, r)...)
+		why := failure
+		if e.End != nil {
+			why = *e.End // also of a recovery that found the work done
+		}
+		ops = append(ops, takeoverOps(e, why, r)...)
 	}
 	return Txn{
 		Name: "release",

@@ -8,6 +8,9 @@ import (
 // How a master watches an execution from outside. It is the second line: the worker enforces the limits
 // itself, and settles its own executions; a master acts when the worker doesn't.
 
+// rpcLimit is how long an RPC to a worker takes at most.
+const rpcLimit = 10 * time.Second
+
 // watch is what this master has seen of the current execution, since its own first sight of it: a new
 // observer gives a fresh window.
 type watch struct {
@@ -16,6 +19,8 @@ type watch struct {
 	Since      MonoTime // first sight of this phase
 	Progress   Revision
 	ProgressAt MonoTime
+	counters   Counters // what its worker has told last
+	looked     MonoTime // when this master looked last
 	probe      alarm
 	failures   int
 	suspect    Revision // the progress record at the first failed probe
@@ -26,8 +31,10 @@ type watch struct {
 }
 
 func newWatch(at Moment, e Execution, l Limits) watch {
-	w := watch{ID: e.ID, Phase: e.Phase, Since: at.Mono, ProgressAt: at.Mono, probe: alarmAt(at.Mono.Add(l.Probe))}
-	return w
+	return watch{
+		ID: e.ID, Phase: e.Phase, Since: at.Mono, ProgressAt: at.Mono, looked: at.Mono,
+		probe: alarmAt(at.Mono.Add(l.Probe)),
+	}
 }
 
 func (w watch) alarm() alarm { return earliest(w.probe, w.cancelled, w.second, w.due) }
@@ -35,7 +42,11 @@ func (w watch) alarm() alarm { return earliest(w.probe, w.cancelled, w.second, w
 // watchOver looks at the current execution of a target.
 func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 	e, l, w := tv.Execution.Value, m.cfg.Limits, &tr.watch
-	if w.ID != e.ID || w.Phase != e.Phase {
+	// A master that slept has not seen what happened meanwhile, even if it hears of it later: its own
+	// sleep is nobody's lack of progress (a gap in sampling starts a fresh window).
+	slept := at.Mono.Since(w.looked) > 3*l.Probe+rpcLimit
+	w.looked = at.Mono
+	if w.ID != e.ID || w.Phase != e.Phase || slept {
 		*w = newWatch(at, e, l)
 		w.probe = alarmAt(at.Mono) // a first look at once
 	}
@@ -114,7 +125,9 @@ func (m *Master) send(tr *track, e Execution, rpc func(EffectID, string) Effect)
 	}
 	id := m.out.id()
 	m.wait(tr, trackSending, id)
-	m.out.add(rpc(id, worker.Value.Address))
+	effect := rpc(id, worker.Value.Address)
+	_, tr.starting = effect.(SendStart)
+	m.out.add(effect)
 }
 
 func (m *Master) worker(e Execution) Seen[WorkerRecord] { return ownWorker(m.view, e.Endpoint) }
@@ -131,13 +144,20 @@ func (m *Master) replied(at Moment, tr *track, ev Replied) {
 		m.unreached(tr, tv, e)
 	case ev.Refused != ReasonNone:
 		tr.watch.probe = alarmAt(at.Mono.Add(min(m.cfg.Limits.Probe, time.Second)))
-	case !ev.Status.Known && e.Phase == Running:
+	case !tr.starting && !ev.Status.Known && e.Phase == Running:
 		// Its worker has forgotten it: it was restarted. From Reserved that counts for nothing, since
-		// the start may still be under way (attack unknown-too-early).
+		// the start may still be under way (attack unknown-too-early); and the answer to a start says
+		// nothing of it, though the record may show it running by then.
 		m.out.note(e, CodeWorkerGone, fmt.Sprintf("%s does not know execution %d", e.Endpoint, e.Number))
 		m.settle(at, tr, e, nil, Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s was restarted while it ran", e.Endpoint)})
 	default:
-		tr.watch.failures = 0
+		w := &tr.watch
+		w.failures = 0
+		if ev.Status.Known && ev.Status.Counters != w.counters {
+			// Completed work that its worker tells us of counts like the record of it, which a master
+			// that is cut off from the KV doesn't see.
+			w.counters, w.ProgressAt = ev.Status.Counters, at.Mono
+		}
 	}
 }
 
@@ -154,7 +174,11 @@ func (m *Master) unreached(tr *track, tv *TargetView, e Execution) {
 	}
 	w.failures++
 	gone := m.worker(e).Value.Instance != e.Instance
-	if w.failures < m.cfg.Limits.ProbeFailures || !gone && tv.Progress.Mod != w.suspect {
+	if w.failures < m.cfg.Limits.ProbeFailures {
+		return
+	}
+	if !gone && tv.Progress.Mod != w.suspect {
+		w.failures = 0 // it works, we just can't reach it: count anew
 		return
 	}
 	why := Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s did not answer %d probes in a row", e.Endpoint, w.failures)}
@@ -165,10 +189,16 @@ func (m *Master) unreached(tr *track, tv *TargetView, e Execution) {
 	m.beginSettlement(tr)
 }
 
-// freeze settles an execution for its lack of progress, unless it makes some at the last moment.
+// freeze settles an execution that did not end by itself. One that was judged by its lack of progress
+// goes on if it makes some at the last moment; one that has run for too long, or that a person wants
+// ended, does not.
 func (m *Master) freeze(at Moment, tr *track, tv *TargetView, why Failure) {
-	progress := tv.Progress
-	m.settle(at, tr, tv.Execution.Value, &progress, why)
+	var progress *Seen[Progress]
+	if why.Code == CodeNoProgress {
+		judged := tv.Progress
+		progress = &judged
+	}
+	m.settle(at, tr, tv.Execution.Value, progress, why)
 }
 
 func (m *Master) settle(at Moment, tr *track, e Execution, progress *Seen[Progress], why Failure) {
