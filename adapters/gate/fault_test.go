@@ -16,6 +16,15 @@ type faulty struct {
 	lake.Lake
 	put  func(ctx context.Context, key string, body io.Reader) error
 	open func(ctx context.Context, key string) (io.ReadCloser, lake.Info, error)
+	// look, if set, is called before a folder is listed.
+	look func(folder string)
+}
+
+func (f *faulty) Children(ctx context.Context, folder string) (lake.Children, error) {
+	if f.look != nil {
+		f.look(folder)
+	}
+	return f.Lake.Children(ctx, folder)
 }
 
 func (f *faulty) PutIfAbsent(ctx context.Context, key string, body io.Reader) error {

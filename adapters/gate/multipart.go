@@ -14,14 +14,14 @@ import (
 	"github.com/sluice-data/sluice/core"
 )
 
-// CreateMultipartUpload implements the verb. Whether the key may be written is decided here, and again
-// when the upload is completed.
+// CreateMultipartUpload implements the verb. Whether the key may be written by parts is decided here, and
+// again, with its condition, when the upload is completed.
 func (e *endpoint) CreateMultipartUpload(ctx context.Context, in s3response.CreateMultipartUploadInput) (s3response.InitiateMultipartUploadResult, error) {
 	r, err := e.open(ctx, "CreateMultipartUpload", in.Bucket, in.Key)
 	if err != nil {
 		return s3response.InitiateMultipartUploadResult{}, err
 	}
-	if _, v := core.MayWrite(r.grant.Caller, r.key, core.Write{}); !v.OK() {
+	if _, v := core.MayWrite(r.grant.Caller, r.key, core.Write{Conditional: true}); !v.OK() {
 		return s3response.InitiateMultipartUploadResult{}, r.refuse(v)
 	}
 	id, err := e.gate.uploads.begin(r.name, r.grant.AccessKey)
