@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/sluice-data/sluice/adapters/embedded"
@@ -82,10 +84,15 @@ func start(ctx context.Context, s settings) (n *node, err error) {
 		return nil, err
 	}
 	n = &node{}
+	folder := filepath.Join(s.lake, embedded.Folder)
+	_, before := os.Stat(folder)
 	if n.Node, err = embedded.Open(ctx, embedded.Config{
 		Lake: s.lake, Python: s.python, Owned: s.owned, Draining: s.draining, Endpoint: s.endpoint,
 		Limits: s.limits, Log: s.log,
 	}); err != nil {
+		if errors.Is(before, os.ErrNotExist) {
+			_ = os.Remove(folder) // if it is empty: a lake that was refused keeps nothing of ours
+		}
 		return nil, errors.Join(err, l.Close())
 	}
 	n.serve(l, s.log)
