@@ -211,6 +211,9 @@ func (g *Gate) Close() error {
 func (g *Gate) close() error {
 	g.credentials.remove(func(core.Caller) bool { return true })
 	err := g.server.ShutDown()
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // a client's connection without a request: it ends with that client or with us
+	}
 	<-g.served // says that the listener is closed
 	g.puts.Wait()
 	g.stop()

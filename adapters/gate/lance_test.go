@@ -36,3 +36,35 @@ func TestPylanceWorksThroughTheGateWithAFakeAuthority(t *testing.T) {
 		}
 	}
 }
+
+// A table takes its first version in either scheme, and then only that one.
+func TestATableInTheOlderNamingSchemeMergesToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{})
+	c := pylance(t)
+	c.must(t, w.Gate, w.client, "create", table, args{"ids": ids(0, 10), "v2": false})
+	c.must(t, w.Gate, w.client, "adopt", table, args{"table_id": tableID})
+	shard := core.ShardID(c.ask(t, args{"op": "new_shard"}).Shard)
+	c.must(t, w.Gate, w.client, "ingest", table, args{"shard": shard, "ids": ids(5, 15)})
+	if !w.exists(t, table.Path()+"/_versions/1.manifest") {
+		t.Error("version 1 is not named in the older scheme")
+	}
+	e, cred := w.start(t, table, shard)
+	c.must(t, w.Gate, cred, "merge", table, args{"ids": ids(5, 15), "shard": shard, "generation": 1})
+	w.intact(t, c, 15)
+	if e.Scheme != core.V1 {
+		t.Errorf("the table's scheme is %s", e.Scheme)
+	}
+}
+
+// Files above 5 MB go by parts.
+func TestPylanceWritesLargeFilesByParts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{})
+	c := pylance(t)
+	c.must(t, w.Gate, w.client, "create", table, args{"ids": []int{}})
+	c.must(t, w.Gate, w.client, "large", table, args{"size": 30_000})
+	if r := c.must(t, w.Gate, w.client, "read", table, nil); r.Count != 30_000 {
+		t.Errorf("%d rows, want 30000", r.Count)
+	}
+}

@@ -15,7 +15,14 @@ import (
 )
 
 // PutObject implements the verb.
-func (e *endpoint) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
+func (e *endpoint) PutObject(ctx context.Context, in s3response.PutObjectInput) (out s3response.PutObjectOutput, err error) {
+	unread := &drain{Reader: in.Body}
+	in.Body = unread
+	defer func() {
+		if err != nil {
+			unread.rest()
+		}
+	}()
 	r, err := e.open(ctx, "PutObject", in.Bucket, in.Key)
 	if err != nil {
 		return s3response.PutObjectOutput{}, err
@@ -49,6 +56,25 @@ func (r *request) form(ifMatch, ifNoneMatch *string, whole bool) (core.Write, er
 		return core.Write{}, r.refuse(core.Verdict{Status: 501, Rule: core.RuleCondition, Detail: "the only condition of a write that the gate knows is If-None-Match: *"})
 	}
 	return core.Write{Conditional: ifNoneMatch != nil, Whole: whole}, nil
+}
+
+// drain reads what is left of a refused body, up to what we would keep in memory: a client that is still
+// sending when the connection closes sees a reset, and tries again what was refused for good.
+type drain struct {
+	io.Reader
+	ended bool // NB: reading a chunked body past its end would wait for the next request
+}
+
+func (d *drain) Read(p []byte) (int, error) {
+	n, err := d.Reader.Read(p)
+	d.ended = d.ended || err != nil
+	return n, err
+}
+
+func (d *drain) rest() {
+	if !d.ended {
+		io.CopyN(io.Discard, d, maxInMemory)
+	}
 }
 
 // checked wraps the body so that its end is an error if a checksum that the client gave doesn't hold.
