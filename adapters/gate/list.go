@@ -118,7 +118,9 @@ func (p *page) walk(ctx context.Context, l lake.Lake, folder string) error {
 		}
 		if rest, ok := strings.CutPrefix(key, p.prefix); ok && p.delimiter != "" {
 			if i := strings.Index(rest, p.delimiter); i >= 0 {
-				p.group(p.prefix + rest[:i+len(p.delimiter)])
+				if err := p.group(ctx, l, key, p.prefix+rest[:i+len(p.delimiter)]); err != nil {
+					return err
+				}
 				continue
 			}
 		}
@@ -143,17 +145,39 @@ func (p *page) matches(key string) bool {
 	return strings.HasPrefix(key, p.prefix) && key > p.after
 }
 
-// group gives a common prefix once. One that the marker lies in was given by the page before, if the
-// marker is what that page ended with.
-func (p *page) group(prefix string) {
+// group gives the common prefix of a key, or of a folder's keys, once. One at or before the marker was given
+// by an earlier page.
+func (p *page) group(ctx context.Context, l lake.Lake, key, prefix string) error {
 	if prefix <= p.after || prefix == p.last {
-		return
+		return nil
 	}
-	if p.full() {
-		return
+	if strings.HasSuffix(key, "/") {
+		// NB: on a local lake the folders of a dropped table stay behind, and LanceDB takes every
+		// folder that it is shown for a table.
+		any, err := hasObjects(ctx, l, key)
+		if err != nil || !any {
+			return err
+		}
 	}
-	p.prefixes = append(p.prefixes, types.CommonPrefix{Prefix: &prefix})
-	p.last = prefix
+	if !p.full() {
+		p.prefixes = append(p.prefixes, types.CommonPrefix{Prefix: &prefix})
+		p.last = prefix
+	}
+	return nil
+}
+
+// hasObjects looks for one object at any depth: a folder without any is no common prefix of anything.
+func hasObjects(ctx context.Context, l lake.Lake, folder string) (bool, error) {
+	level, err := l.Children(ctx, folder)
+	if err != nil || len(level.Objects) > 0 {
+		return err == nil, err
+	}
+	for _, f := range level.Folders {
+		if any, err := hasObjects(ctx, l, folder+f+"/"); any || err != nil {
+			return any, err
+		}
+	}
+	return false, nil
 }
 
 func (p *page) give(ctx context.Context, l lake.Lake, key string) error {

@@ -51,6 +51,12 @@ func TestListingsPageThroughFoldersInKeyOrder(t *testing.T) {
 	if got := w.wire.list(t, "nothing/here", "", 10); len(got) != 0 {
 		t.Errorf("a prefix without keys: %v", got)
 	}
+	for _, k := range []string{"b/1", "b/2"} {
+		w.wire.delete(t, k)
+	}
+	if got := w.wire.list(t, "", "/", 10); slices.Contains(got, "b/") {
+		t.Errorf("a folder whose objects were deleted is listed: %v", got)
+	}
 }
 
 func TestOnlyFirstReadsAndNewWritesAreProgress(t *testing.T) {

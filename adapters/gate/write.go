@@ -58,8 +58,11 @@ func (r *request) form(ifMatch, ifNoneMatch *string, whole bool) (core.Write, er
 	return core.Write{Conditional: ifNoneMatch != nil, Whole: whole}, nil
 }
 
-// drain reads what is left of a refused body, up to what we would keep in memory: a client that is still
-// sending when the connection closes sees a reset, and tries again what was refused for good.
+// maxDrained bounds what is read of a body only to be thrown away.
+const maxDrained = 512 << 20
+
+// drain reads what is left of a refused body: a client that is still sending when the connection closes
+// sees a reset, and tries again what was refused for good.
 type drain struct {
 	io.Reader
 	ended bool // NB: reading a chunked body past its end would wait for the next request
@@ -73,7 +76,7 @@ func (d *drain) Read(p []byte) (int, error) {
 
 func (d *drain) rest() {
 	if !d.ended {
-		io.CopyN(io.Discard, d, maxInMemory)
+		io.CopyN(io.Discard, d, maxDrained)
 	}
 }
 
