@@ -40,30 +40,29 @@ func (b bars) watch(ctx context.Context, name string, poll func() (done, total i
 
 func (b bars) draw(ctx context.Context, name string, poll func() (done, total int64)) {
 	p := mpb.New(mpb.WithOutput(b.out), mpb.WithWidth(48), mpb.WithAutoRefresh())
-	done, total := poll()
-	bar := p.New(max(1, total), mpb.BarStyle(),
+	// NB: a bar that is made with a total is complete once it reaches it, and can't go on; here it is for the
+	// end to say, so it is made without one.
+	bar := p.New(0, mpb.BarStyle(),
 		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR)),
 		mpb.AppendDecorators(decor.CountersNoUnit("%d / %d rows", decor.WCSyncSpace), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)),
 	)
 	every := time.NewTicker(barEvery)
 	defer every.Stop()
-	for ctx.Err() == nil {
-		// NB: a bar that reaches its total is complete and can't go on; that is for the end to say.
-		bar.SetTotal(max(1, total)+1, false)
-		bar.SetCurrent(min(done, max(1, total)))
+	for {
+		done, total := poll()
+		bar.SetTotal(total, false)
+		bar.SetCurrent(min(done, total))
 		select {
-		case <-ctx.Done():
 		case <-every.C:
+			continue
+		case <-ctx.Done():
 		}
-		done, total = poll()
+		break
 	}
-	done, total = poll()
-	if done >= total {
-		bar.SetTotal(max(1, total), false)
-		bar.SetCurrent(max(1, total))
-		bar.SetTotal(-1, true)
-	} else {
+	if done, total := poll(); done < total {
 		bar.Abort(false)
+	} else {
+		bar.SetTotal(total, true)
 	}
 	p.Wait()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -83,6 +84,9 @@ func start(ctx context.Context, s settings) (n *node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// The worker is in this process, so asking it costs nothing; and after a crash it is by the answer to a
+	// probe that the new process learns that the old one's execution is nobody's.
+	s.limits.Probe = cmp.Or(s.limits.Probe, time.Second)
 	n = &node{}
 	folder := filepath.Join(s.lake, embedded.Folder)
 	_, before := os.Stat(folder)
