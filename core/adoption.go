@@ -78,6 +78,12 @@ func Stand(rec *TableRecord, t Table, numbers []Number) (Standing, Failure) {
 	return StandsKnown, Failure{}
 }
 
+// contradicts reports whether a failure says that the lake contradicts what the KV knows of a table; only
+// a person's word ends that.
+func contradicts(f Failure) bool {
+	return f.Code == CodeLakeChanged || f.Code == CodeLakeWentBack || f.Code == CodeTableReplaced
+}
+
 // AdoptionSteps are the resources to occupy for an adoption with the version each must take: the base
 // first, then every shard.
 func AdoptionSteps(t Table) []Watermark {

@@ -27,7 +27,13 @@ func (m *Master) sweepDue(at Moment, tr *track, tv *TargetView) bool {
 
 func (m *Master) look(at Moment, tr *track) {
 	tr.sweep = alarmAt(at.Mono.Add(m.cfg.Limits.Poll))
-	m.wait(tr, trackLooking, m.out.survey(tr.target))
+	m.survey(tr, trackLooking)
+}
+
+// survey looks at the table, and remembers which record of it we knew before.
+func (m *Master) survey(tr *track, step trackStep) {
+	tr.known = m.view.Target(tr.target).Table.Mod
+	m.wait(tr, step, m.out.survey(tr.target))
 }
 
 // looked posts demand for what is pending, and answers those who asked.
@@ -38,8 +44,8 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 	if f.OK() {
 		_, f = Stand(tv.Table.Pointer(), ev.Table, ev.Numbers)
 	}
-	if f.Code == CodeLakeChanged {
-		m.confirm(tr, ev.Numbers)
+	if contradicts(f) {
+		m.confirm(tr, f)
 		return
 	}
 	if !f.OK() {
@@ -89,26 +95,23 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 	m.wait(tr, trackPosting, m.out.commit(PostDemand(tv.Demand, tr.target, demand)))
 }
 
-// confirm asks the KV itself before history is called lost: our view may lag behind an execution that
-// somebody else has just reserved.
-func (m *Master) confirm(tr *track, numbers []Number) {
-	tr.numbers = numbers
+// confirm asks the KV itself before a table is closed, because the lake contradicts what we know of it: our
+// view may lag behind what somebody else has reserved, released or adopted since, or the look at the table
+// may be older than our view.
+func (m *Master) confirm(tr *track, f Failure) {
+	tr.contradiction = f
 	m.wait(tr, trackConfirming, m.out.read(Range{Key: TableKey(tr.target)}))
 }
 
-// confirmed closes the table if the lake knows an execution that the KV does not; otherwise the view
-// catches up, and the next look finds nothing wrong.
+// confirmed closes the table if its record has not changed since before the look. If it has, the look says
+// nothing, and the next one finds nothing wrong.
 func (m *Master) confirmed(at Moment, tr *track, ev ReadDone) {
-	numbers := tr.numbers
-	tr.numbers = nil
+	f := tr.contradiction
 	tr.retry = alarmAt(at.Mono.Add(retryEvery))
-	if !ev.OK {
+	if !ev.OK || ViewOf(ev.Revision, ev.Records).Target(tr.target).Table.Mod != tr.known {
 		return
 	}
-	record := ViewOf(ev.Revision, ev.Records).Target(tr.target).Table.Pointer()
-	f := KnownHistory(tr.target, record, numbers)
 	switch {
-	case f.OK():
 	case len(tr.requests) > 0:
 		m.answerAll(tr, AnswerMerge{Failure: f})
 		m.say(tr, f)
@@ -134,7 +137,7 @@ func (m *Master) posted(at Moment, tr *track, ev Committed) {
 func (m *Master) maybeClaim(at Moment, tr *track, tv *TargetView) {
 	tr.reason = m.obstacle(at, tr, tv)
 	if tr.reason == ReasonNone {
-		m.wait(tr, trackClaiming, m.out.survey(tr.target))
+		m.survey(tr, trackClaiming)
 	}
 }
 
@@ -171,7 +174,7 @@ func attention(tv *TargetView) bool {
 
 // closed reports whether the table was refused because the lake and the KV tell different histories.
 func closed(tv *TargetView) bool {
-	return slices.ContainsFunc(tv.Failures, func(f Seen[FailureRecord]) bool { return f.Value.Code == CodeLakeChanged })
+	return slices.ContainsFunc(tv.Failures, func(f Seen[FailureRecord]) bool { return contradicts(Failure{Code: f.Value.Code}) })
 }
 
 // due are the shards that every budget of the target lets run now: the latest of the records counts, so
@@ -238,8 +241,8 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		return
 	}
 	switch standing, f := Stand(tv.Table.Pointer(), ev.Table, ev.Numbers); {
-	case f.Code == CodeLakeChanged:
-		m.confirm(tr, ev.Numbers)
+	case contradicts(f):
+		m.confirm(tr, f)
 		return
 	case standing == StandsRefused:
 		m.charge(at, tr, f)

@@ -243,7 +243,10 @@ func (w *Worker) recordChanged(at Moment, j *job, record Seen[Execution]) {
 		return // the change before ours
 	}
 	if j.settlement != nil {
-		return // it reads by itself
+		if !record.Present() || record.Value.ID != j.exec.ID {
+			w.drop(j) // somebody else has released it: a settlement that waits must not keep the slot
+		}
+		return // otherwise it reads by itself
 	}
 	w.out.note(j.exec, CodeOK, fmt.Sprintf("execution %d is not ours any more: engine stopped", j.exec.Number))
 	w.stop(j)

@@ -49,14 +49,15 @@ type track struct {
 	reason Reason
 	said   string
 
-	requests []RequestID // merges to answer after the next look
-	numbers  []Number    // those that the lake knows and our view does not
-	adopt    *adoption
-	claim    Execution // the reservation under way
-	starting bool      // the RPC under way asks for a start
-	watch    watch
-	settle   *settlement
-	sights   map[string]sight // budgets, since when we have seen them
+	requests      []RequestID // merges to answer after the next look
+	known         Revision    // of the table's record, when the table was looked at
+	contradiction Failure     // what that look showed, to be confirmed
+	adopt         *adoption
+	claim         Execution // the reservation under way
+	starting      bool      // the RPC under way asks for a start
+	watch         watch
+	settle        *settlement
+	sights        map[string]sight // budgets, since when we have seen them
 }
 
 type trackStep uint8
@@ -66,7 +67,7 @@ const (
 	trackLooking              // survey for a request or a sweep
 	trackPosting              // post-demand
 	trackClaiming             // survey for a reservation
-	trackConfirming           // read the table's record: does only the lake know an execution?
+	trackConfirming           // read the table\'s record: does the lake really contradict it?
 	trackReserving            // reserve
 	trackAdopting             // see adoption
 	trackSending              // an RPC about the current execution
@@ -273,6 +274,7 @@ func (m *Master) evaluate(at Moment, tr *track) {
 		m.adoptSurvey(tr)
 	case !m.register.live:
 		tr.reason = ReasonKVDown // what we declare ourselves is not seen yet: a look would find nobody who owns it
+		tr.sweep = alarm{}       // looked for again once it is seen; an alarm that has rung must not stand
 	case len(tr.requests) > 0 || m.sweepDue(at, tr, tv):
 		m.look(at, tr)
 	case !tv.Execution.Present():

@@ -20,6 +20,7 @@ type world struct {
 	queue   []message // sorted by time, then by number
 	seq     int
 	fresh   int
+	lives   int
 	faults  faults
 	engines engineScript
 	kvDown  bool
@@ -126,7 +127,8 @@ func (w *world) process(name string) *process {
 // boot starts a process, which knows nothing of its life before.
 func (w *world) boot(p *process) {
 	p.life++
-	p.id = fmt.Sprintf("%s/%d", p.name, p.life)
+	w.lives++ // no two lives share an instance, whatever the names
+	p.id = fmt.Sprintf("%s/%d", p.name, w.lives)
 	p.machine = p.start(core.Instance(p.id))
 	p.paused, p.inbox, p.engines = false, nil, map[core.Target]*engine{}
 	w.snapshot(p)
