@@ -11,7 +11,9 @@ from lance.mem_wal import CompactedSsTable
 
 SCHEMA = pa.schema(
     [
-        pa.field("id", pa.int64(), nullable=False, metadata={b"lance-schema:unenforced-primary-key": b"true"}),
+        pa.field(
+            "id", pa.int64(), nullable=False, metadata={b"lance-schema:unenforced-primary-key": b"true"}
+        ),
         pa.field("v", pa.string()),
     ]
 )
@@ -21,7 +23,9 @@ def rows(ids: list[int], tag: str) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "v": [f"{tag}{i}" for i in ids]}, schema=SCHEMA)
 
 
-def create(uri: str, opts: dict[str, str], ids: list[int], tag: str = "base", v2: bool = True) -> dict[str, Any]:
+def create(
+    uri: str, opts: dict[str, str], ids: list[int], tag: str = "base", v2: bool = True
+) -> dict[str, Any]:
     ds = lance.write_dataset(rows(ids, tag), uri, storage_options=opts, enable_v2_manifest_paths=v2)
     ds.initialize_mem_wal()
     return {"version": lance.dataset(uri, storage_options=opts).version}
@@ -95,7 +99,7 @@ def main() -> None:
         request = json.loads(line)
         try:
             answer = OPS[request.pop("op")](**request)
-        except Exception as e:  # noqa: BLE001 - the test wants to see whatever it was
+        except Exception as e:
             answer = {"error": f"{type(e).__name__}: {e}"}
         print(json.dumps(answer), flush=True)
 
