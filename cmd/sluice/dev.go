@@ -85,7 +85,7 @@ func dev(ctx context.Context, o options, s settings) (err error) {
 		return err
 	}
 	if err := announceDev(ctx, n, s, o.json); err != nil {
-		return errors.Join(err, n.close())
+		return errors.Join(err, n.end())
 	}
 	s.log.Info("stopping: what runs comes to its end; once more ends it at once", "signal", (<-signals).String())
 	return endDev(ctx, n, signals, s.log)

@@ -12,9 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sluice-data/sluice/adapters/rest"
 )
@@ -144,8 +145,8 @@ func (d *running) kill() {
 	<-d.ended
 }
 
-// engines are the processes that it has started.
-func (d *running) engines() (pids []int) {
+// engines are the processes that it has started, as file descriptors: they name no other process later.
+func (d *running) engines() (engines []int) {
 	d.t.Helper()
 	entries, err := os.ReadDir("/proc")
 	must(d.t, err)
@@ -161,10 +162,11 @@ func (d *running) engines() (pids []int) {
 		// pid (name) state ppid …, and the name may have spaces
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if fields[1] == strconv.Itoa(d.cmd.Process.Pid) {
-			pids = append(pids, pid)
+			fd, err := unix.PidfdOpen(pid, 0)
+			must(d.t, err)
+			d.t.Cleanup(func() { unix.Close(fd) })
+			engines = append(engines, fd)
 		}
 	}
-	return pids
+	return engines
 }
-
-func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/sluice-data/sluice/core"
 )
 
@@ -96,16 +98,18 @@ func TestASecondSignalEndsDevAtOnceAndTheNextProcessRecovers(t *testing.T) {
 	if len(engines) == 0 {
 		t.Fatal("dev has no engine")
 	}
-	for _, pid := range engines {
-		must(t, syscall.Kill(pid, syscall.SIGSTOP)) // the merge will never end by itself
+	for _, e := range engines {
+		must(t, unix.PidfdSendSignal(e, syscall.SIGSTOP, nil, 0)) // the merge will never end by itself
 	}
 	d.waitLog("execution 1 runs")
 	d.signal(os.Interrupt)
 	d.waitLog("stopping")
 	d.signal(os.Interrupt)
 	d.wantEnd(1, 3*time.Second)
-	for _, pid := range engines {
-		waitGone(t, pid)
+	for _, e := range engines {
+		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(e), Events: unix.POLLIN}}, 5000); n != 1 {
+			t.Errorf("an engine lives on without its worker: %v", err)
+		}
 	}
 	o := sluice(t, "merge", "--lake", lake, "--json", "db/events")
 	o.want(t, 0, `"outcome": "merged"`)
@@ -140,16 +144,4 @@ func TestTheAPIOfDevRefusesOtherHosts(t *testing.T) {
 		t.Errorf("expected 421, got %d", a.StatusCode)
 	}
 	d.stop()
-}
-
-// waitGone waits until the kernel has ended a process whose parent is dead.
-func waitGone(t *testing.T, pid int) {
-	t.Helper()
-	limit := time.Now().Add(5 * time.Second)
-	for alive(pid) {
-		if time.Now().After(limit) {
-			t.Fatalf("engine %d lives on", pid)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }

@@ -36,7 +36,7 @@ type unowned struct {
 
 func announceDev(ctx context.Context, n *node, s settings, asJSON bool) error {
 	r := devReport{
-		Lake: n.Node.Lake.Dir(), KV: n.ID.ID, HTTP: n.server.URL(), Gate: "http://" + n.Gate.Addr(),
+		Lake: n.Lake.Dir(), KV: n.ID.ID, HTTP: n.server.URL(), Gate: "http://" + n.Gate.Addr(),
 		StorageOptions: n.Gate.StorageOptions(n.Client),
 		Owned:          append([]core.Target{}, s.owned...), Draining: append([]core.Target{}, s.draining...),
 		Unowned: []unowned{}, example: "db/events",
@@ -76,7 +76,7 @@ func (r devReport) print(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "\nReach the lake through the gate, from Python:\n\n%s", r.python())
 	for _, u := range r.Unowned {
-		fmt.Fprintf(&b, "\n%s has %d pending SSTables and is not owned. To merge it:\n  %s\n", u.Target, u.Generations, u.Command)
+		fmt.Fprintf(&b, "\n%s has %s and is not owned. To merge it:\n  %s\n", u.Target, count(u.Generations, "pending SSTable"), u.Command)
 	}
 	b.WriteString("\nCtrl-C stops.\n")
 	_, err := io.WriteString(w, b.String())

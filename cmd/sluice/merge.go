@@ -114,8 +114,16 @@ func (r mergeResult) String() string {
 	if r.Outcome == outcomeNothing {
 		return fmt.Sprintf("%s: nothing to do", r.Target)
 	}
-	return fmt.Sprintf("%s: merged %d generations, %d rows, in %d executions: base v%d, now v%d (%.1f s)",
-		r.Target, r.Generations, r.Rows, len(r.Executions), r.From, r.To, r.Seconds)
+	return fmt.Sprintf("%s: merged %s with %s in %s, base v%d to v%d, %.1f s",
+		r.Target, count(r.Generations, "generation"), count(r.Rows, "row"), count(len(r.Executions), "execution"), r.From, r.To, r.Seconds)
+}
+
+// count is a number with its noun.
+func count[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 const (

@@ -29,7 +29,7 @@ func TestAMergeWithoutATerminalSaysWhatItDidInPlainLines(t *testing.T) {
 	t.Parallel()
 	lake := newLake(t, "db/events")
 	o := sluice(t, "merge", "--lake", lake, "db/events")
-	o.want(t, 0, "db/events: merged 5 generations, 200 rows, in 1 executions", "db/events: 200 of 200 rows")
+	o.want(t, 0, "db/events: merged 5 generations with 200 rows in 1 execution, base v", "db/events: 200 of 200 rows")
 	if strings.ContainsAny(o.stdout+o.stderr, "\x1b\r") {
 		t.Errorf("expected plain lines, got %q", o.stdout+o.stderr)
 	}

@@ -101,7 +101,7 @@ func start(ctx context.Context, s settings) (n *node, err error) {
 	}
 	n.serve(l, s.log)
 	if n.done, err = announce(ctx, n.Lake, n.server.URL(), n.ID.ID); err != nil {
-		return nil, errors.Join(err, n.close())
+		return nil, errors.Join(err, n.end())
 	}
 	return n, nil
 }
@@ -113,17 +113,17 @@ func (n *node) serve(l net.Listener, log *slog.Logger) {
 	n.api = rest.Client{URL: n.server.URL()}
 }
 
-// close ends everything at once; it is safe at any moment.
-func (n *node) close() error {
+// end ends everything at once; it is safe at any moment.
+func (n *node) end() error {
 	if n.done != nil {
 		n.done()
 	}
-	return errors.Join(n.server.Close(), n.Node.Close())
+	return errors.Join(n.server.Close(), n.Close())
 }
 
-// stop lets what runs come to its end, for so long at most, and closes.
+// stop lets what runs come to its end, for so long at most, and then ends.
 func (n *node) stop(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return errors.Join(n.Drain(ctx), n.close())
+	return errors.Join(n.Drain(ctx), n.end())
 }
