@@ -82,7 +82,8 @@ func readBody(r io.Reader, scratch string) (*body, error) {
 
 func (b *body) reader() io.Reader { return bytes.NewReader(b.bytes) }
 
-func (b *body) close() { b.unmap() }
+// close ends the use of the bytes. A mapping that can't be undone costs address space, nothing else.
+func (b *body) close() { _ = b.unmap() }
 
 // Whether a key holds a certain body.
 type presence uint8

@@ -44,7 +44,7 @@ func (e *endpoint) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput)
 	var out s3response.DeleteResult
 	for _, r := range batch {
 		if v := r.delete(); !v.OK() {
-			r.refuse(v)
+			r.log(v)
 			out.Error = append(out.Error, types.Error{Key: &r.name, Code: ptr("InternalError"), Message: &v.Detail})
 			continue
 		}

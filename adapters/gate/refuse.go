@@ -17,8 +17,14 @@ func answer(v core.Verdict) error {
 	return s3err.APIError{Code: code, Description: string(v.Rule) + ": " + v.Detail, HTTPStatusCode: v.Status}
 }
 
-// refuse logs a refusal, one line each, and returns the answer to it.
+// refuse logs a refusal and returns the answer to it.
 func (r *request) refuse(v core.Verdict) error {
+	r.log(v)
+	return answer(v)
+}
+
+// log writes one line a refusal.
+func (r *request) log(v core.Verdict) {
 	level := slog.LevelWarn
 	if v.Status == 412 || r.grant.Caller.Class == core.ClassReader {
 		level = slog.LevelInfo // an ordinary lost race, or a stray read
@@ -26,7 +32,6 @@ func (r *request) refuse(v core.Verdict) error {
 	r.gate.cfg.Log.Log(r.ctx, level, "gate refuses "+r.verb,
 		"target", r.key.Target, "execution", r.grant.Caller.Execution, "class", r.grant.Caller.Class,
 		"version", r.key.Manifest.Version, "rule", v.Rule, "status", v.Status, "key", r.name, "detail", v.Detail)
-	return answer(v)
 }
 
 // stopped is the answer to a request that was held and did not go on.
