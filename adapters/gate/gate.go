@@ -176,9 +176,9 @@ func (g *Gate) serve(ctx context.Context, addr string) error {
 	case err := <-served:
 		return fmt.Errorf("the gate can't listen on %s: %w", addr, err)
 	case <-ctx.Done():
-		err := server.ShutDown()
-		_ = <-served
-		return errors.Join(ctx.Err(), err)
+		err := errors.Join(ctx.Err(), server.ShutDown())
+		<-served //nolint:errcheck // it says that the listener is closed
+		return err
 	}
 }
 
@@ -214,7 +214,7 @@ func (g *Gate) close() error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // a client's connection without a request: it ends with that client or with us
 	}
-	_ = <-g.served // says that the listener is closed
+	<-g.served //nolint:errcheck // it says that the listener is closed
 	g.puts.Wait()
 	g.stop()
 	if rerr := os.RemoveAll(g.scratch); err == nil {
