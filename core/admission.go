@@ -27,6 +27,19 @@ type ManifestName struct {
 	Scheme  NamingScheme
 }
 
+// Attempt is what an engine declares before each try to publish its pass. The zero value lets nothing
+// that must follow directly through.
+type Attempt struct {
+	// Rebasable: the commits of others may lie between what was read and the commit. Only a pass without
+	// tombstones is.
+	Rebasable bool
+	// Read is the base version that the try is made on.
+	//
+	// NB: the manifest can't tell. When Lance rebases a commit over those of others it writes the newest
+	// of them into the transaction as its read version, and what was read really is lost.
+	Read Version
+}
+
 // Verdict is the answer to a commit intent. Its zero value lets the intent go on.
 type Verdict struct {
 	// Status is the HTTP status to answer with; 0 if nothing is refused. 412 is only ever given for a
@@ -139,11 +152,11 @@ func JudgeClient(in CommitIntent, m Mode) Verdict {
 // Judge judges the commit of an execution against its record and what has landed of it so far. It is
 // asked before Admit; it needs no KV, because the record is immutable while Running.
 //
-// landed are the versions of the base that this execution is known to have published, in order.
-// rebasable is what the engine declared: a pass without tombstones may be rebased over the commits of
-// others; any other pass must follow its read version directly, because Lance does not see a key that
-// somebody inserts between the read and a delete of it (attack resurrection). Undeclared is strict.
-func Judge(e Execution, landed []Version, rebasable bool, in CommitIntent) Verdict {
+// landed are the versions of the base that this execution is known to have published, in order; attempt
+// is what its engine declared before it began to publish. A pass with tombstones must follow the version
+// that it read directly, because Lance does not see a key that somebody inserts between the read and a
+// delete of it (attack resurrection).
+func Judge(e Execution, landed []Version, attempt Attempt, in CommitIntent) Verdict {
 	if in.Target != e.Target {
 		return refuse(403, RuleNotYours, "execution %s is of %s", e.ID, e.Target)
 	}
@@ -172,7 +185,7 @@ func Judge(e Execution, landed []Version, rebasable bool, in CommitIntent) Verdi
 	if !v.OK() {
 		return v
 	}
-	return judgeDirect(e, landed, rebasable, raises, in)
+	return judgeDirect(e, landed, attempt, raises, in)
 }
 
 // judgeMarks: a commit either leaves the marks of the planned shards exactly as they were at Start, or
@@ -207,7 +220,7 @@ func judgeMarks(e Execution, in CommitIntent) (raises bool, v Verdict) {
 
 // judgeDirect: a commit that may not be rebased follows its read version directly, and the marking
 // commit of a pass in two follows the pass's own first one (attacks resurrection, undo-between).
-func judgeDirect(e Execution, landed []Version, rebasable, raises bool, in CommitIntent) Verdict {
+func judgeDirect(e Execution, landed []Version, attempt Attempt, raises bool, in CommitIntent) Verdict {
 	if e.Kind != KindMerge && e.Kind != KindSelf || !raises || guard.Out(guard.DirectSuccessor) {
 		return Verdict{}
 	}
@@ -217,8 +230,8 @@ func judgeDirect(e Execution, landed []Version, rebasable, raises bool, in Commi
 		}
 		return Verdict{}
 	}
-	if !rebasable && in.Name.Version != in.Body.ReadVersion+1 {
-		return refuse(403, RuleDirectSuccess, "version %d was read at %d, and this pass must follow what it read directly", in.Name.Version, in.Body.ReadVersion)
+	if !attempt.Rebasable && in.Name.Version != attempt.Read+1 {
+		return refuse(403, RuleDirectSuccess, "this pass read version %d and must follow it directly; this is %d", attempt.Read, in.Name.Version)
 	}
 	return Verdict{}
 }

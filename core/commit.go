@@ -48,7 +48,7 @@ func (w *Worker) admitNext(j *job) {
 	for j.admitAwait == 0 && !j.admitRetry.Set && len(j.held) > 0 {
 		h := j.held[0]
 		v := h.Intent.Name.Version
-		if verdict := Judge(j.exec, j.landed, j.rebasable, h.Intent); !verdict.OK() {
+		if verdict := Judge(j.exec, j.landed, j.attempt, h.Intent); !verdict.OK() {
 			j.held = j.held[1:]
 			j.refusal = verdict
 			w.answer(h.Request, verdict)

@@ -139,13 +139,12 @@ type (
 		Counters  Counters
 	}
 
-	// EnginePlanned says how the engine is going to commit, before its first commit. It waits for a
-	// [LetGo].
+	// EnginePlanned says how the engine is going to commit, before each try to publish its pass. It waits
+	// for a [LetGo].
 	EnginePlanned struct {
 		Target    Target
 		Execution ExecutionID
-		// Rebasable: the commit may be rebased over those of others. Only a pass without tombstones may.
-		Rebasable bool
+		Attempt   Attempt
 	}
 
 	// EngineEnded says that the engine's process is gone; an OK failure means that it reported success.

@@ -21,7 +21,7 @@ type job struct {
 
 	// The engine and the limits.
 	engineUp   bool
-	rebasable  bool
+	attempt    Attempt // what the engine declared last
 	started    MonoTime
 	progressAt MonoTime
 	grace      alarm // set when it was told to end

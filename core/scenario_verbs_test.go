@@ -227,7 +227,7 @@ func (s *stage) engine(c command) (*engine, error) {
 func (s *stage) finish(c command) error {
 	en, err := s.engine(c)
 	if err == nil {
-		s.w.deliver(en.proc, core.EnginePlanned{Target: en.exec.Target, Execution: en.exec.ID, Rebasable: true})
+		s.w.plan(en)
 	}
 	return err
 }

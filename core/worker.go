@@ -75,8 +75,11 @@ func (w *Worker) Step(at Moment, ev Event) []Effect {
 		w.engineReported(at, ev)
 	case EnginePlanned:
 		if j := w.job(ev.Target, ev.Execution); j != nil {
-			j.rebasable = ev.Rebasable
-			w.progressed(at, j)
+			first := j.attempt == Attempt{}
+			j.attempt = ev.Attempt
+			if first { // another try is not progress
+				w.progressed(at, j)
+			}
 			w.out.add(LetGo{ev.Target, ev.Execution})
 		}
 	case EngineEnded:

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -31,6 +32,8 @@ type engine struct {
 	open   *attempt
 }
 
+func (en *engine) name() string { return fmt.Sprintf("execution %d", en.exec.Number) }
+
 // attempt is one commit on its way through the gate.
 type attempt struct {
 	engine *engine
@@ -52,7 +55,7 @@ func (w *world) startEngine(p *process, e core.StartEngine) {
 			w.endEngine(en, core.Failure{})
 		default:
 			w.deliver(p, core.EngineReported{Target: en.exec.Target, Execution: en.exec.ID, Counters: core.Counters{Rows: 1}})
-			w.deliver(p, core.EnginePlanned{Target: en.exec.Target, Execution: en.exec.ID, Rebasable: !en.script.strict})
+			w.plan(en)
 		}
 	})
 }
@@ -70,6 +73,15 @@ func (w *world) letGo(p *process, e core.LetGo) {
 	if en := p.engines[e.Target]; en != nil && en.exec.ID == e.Execution {
 		w.engineStep(en, func() { w.commit(en) })
 	}
+}
+
+// plan declares the next try to publish the pass.
+func (w *world) plan(en *engine) {
+	a := core.Attempt{Rebasable: !en.script.strict}
+	if t, ok := w.lake.tables[en.exec.Target]; ok {
+		a.Read = t.head().Version
+	}
+	w.deliver(en.proc, core.EnginePlanned{Target: en.exec.Target, Execution: en.exec.ID, Attempt: a})
 }
 
 // commit merges the plan into the base as it is now and asks the gate to put that.
@@ -142,11 +154,11 @@ func (w *world) gateAnswered(p *process, e core.AnswerCommit) {
 // put is the storage's put-if-absent.
 func (w *world) put(a *attempt) core.Outcome {
 	t := w.lake.tables[a.target]
-	if t == nil || !t.publish(a.body, a.rows, string(a.engine.exec.ID)) {
-		w.say("lake", "%s: put v%d of %s refused: exists", a.target, a.body.Version, a.engine.exec.ID)
+	if t == nil || !t.publish(a.body, a.rows, a.engine.name()) {
+		w.say("lake", "%s: put v%d of %s refused: exists", a.target, a.body.Version, a.engine.name())
 		return core.NotApplied
 	}
-	w.say("lake", "%s: v%d by %s", a.target, a.body.Version, a.engine.exec.ID)
+	w.say("lake", "%s: v%d by %s", a.target, a.body.Version, a.engine.name())
 	w.checks.landed(a)
 	w.checks.all()
 	return core.Applied
@@ -174,6 +186,8 @@ func (w *world) attemptOver(a *attempt, status int) {
 			w.endEngine(en, core.Failure{})
 		case status == 412 && en.tries >= 5:
 			w.endEngine(en, core.Failure{Code: core.CodeBaseContended, Detail: "five commits in a row came first"})
+		case status == 412 && en.script.strict, status == 403 && en.script.strict && w.moved(a):
+			w.plan(en)
 		case status == 412:
 			w.commit(en)
 		case status == 503:
@@ -182,6 +196,12 @@ func (w *world) attemptOver(a *attempt, status int) {
 			w.endEngine(en, core.Failure{Code: core.CodeRefused, Detail: "the gate refused the commit"})
 		}
 	})
+}
+
+// moved reports whether the base is no longer what an attempt was made on.
+func (w *world) moved(a *attempt) bool {
+	t, ok := w.lake.tables[a.target]
+	return ok && t.head().Version >= a.body.Version
 }
 
 func (w *world) endEngine(en *engine, f core.Failure) {

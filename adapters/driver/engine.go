@@ -64,7 +64,9 @@ func (w *Worker) runEngine(run *running, e core.StartEngine, c gate.Credential) 
 				Step: string(ev.Phase), Rows: ev.Rows, Batches: ev.Batches, Bytes: ev.Bytes,
 			}})
 		case engine.Plan:
-			w.loop.tell(core.EnginePlanned{Target: e.Execution.Target, Execution: e.Execution.ID, Rebasable: ev.Rebasable})
+			w.loop.tell(core.EnginePlanned{Target: e.Execution.Target, Execution: e.Execution.ID, Attempt: core.Attempt{
+				Rebasable: ev.Rebasable, Read: ev.ReadVersion,
+			}})
 		}
 	}
 	if failed, ok := p.Wait().(engine.Failed); ok {

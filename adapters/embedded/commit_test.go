@@ -152,6 +152,6 @@ func TestAForeignMergeOfAnOwnedTableIsRefused(t *testing.T) {
 	r.chain.client(clients.Append(t.Context(), r.direct(events), more))
 	view := r.saveView(events)
 	r.merged(events)
-	r.wantSame("the base", stock.BaseOf(r.direct(events)), "the view before", view)
+	r.wantView(events, view)
 	r.chain.check()
 }

@@ -62,7 +62,7 @@ func TestAnotherTableAtThePathIsNotMergedUntilItIsAdopted(t *testing.T) {
 
 			r.adopt(events)
 			r.merged(events)
-			r.wantSame("the base", stock.BaseOf(r.direct(events)), "the view before", view)
+			r.wantView(events, view)
 			r.chain.check()
 		})
 	}
@@ -100,7 +100,7 @@ func TestACommitDoesNotLandInARecreatedTable(t *testing.T) {
 
 	r.adopt(events)
 	r.merged(events)
-	r.wantSame("the base", stock.BaseOf(r.direct(events)), "the view before", view)
+	r.wantView(events, view)
 }
 
 // Attack lake-restored: the table's files come back from an older copy.
@@ -125,7 +125,7 @@ func TestATableThatCameBackFromACopyIsNotMergedUntilItIsAdopted(t *testing.T) {
 	}
 	r.adopt(events)
 	r.merged(events)
-	r.wantSame("the base", stock.BaseOf(r.direct(events)), "the view before", view)
+	r.wantView(events, view)
 }
 
 // Attack lake-restored, by Lance's own restore: old marks come back, and with them what is pending.

@@ -34,6 +34,9 @@ type rig struct {
 	puts   *holding    // below the gate
 	kv     *faultyKV
 	chain  *chain
+	// key and columns are those of the table; empty means the stock clients' own.
+	key     []string
+	columns []stock.Column
 }
 
 func newRig(t *testing.T, owned ...core.Target) *rig {
@@ -102,12 +105,15 @@ func (r *rig) close() {
 
 // table is a table as the user's own programs reach it, through the gate.
 func (r *rig) table(t core.Target) stock.Table {
-	return stock.Table{URI: "s3://lake/" + t.Path(), StorageOptions: r.node.Gate.StorageOptions(r.node.Client)}
+	return stock.Table{
+		URI: "s3://lake/" + t.Path(), StorageOptions: r.node.Gate.StorageOptions(r.node.Client),
+		Key: r.key, Columns: r.columns,
+	}
 }
 
 // direct is the same table straight on the directory.
 func (r *rig) direct(t core.Target) stock.Table {
-	return stock.Table{URI: filepath.Join(r.dir, t.Path())}
+	return stock.Table{URI: filepath.Join(r.dir, t.Path()), Key: r.key, Columns: r.columns}
 }
 
 // lancedb makes the table with LanceDB, with rows in its base and pending generations.
@@ -122,6 +128,19 @@ func (r *rig) lancedb(generations int) {
 func (r *rig) generations(n int) {
 	r.Helper()
 	must[stock.Written](r.T)(clients.WriteGenerations(r.Context(), r.direct(events), n, 20, r.record))
+}
+
+// sharded makes the table with pylance, with rows in its base, for shards chosen by hand.
+func (r *rig) sharded(rows stock.Rows) {
+	r.Helper()
+	r.must(clients.CreateSharded(r.Context(), r.direct(events), rows, r.record))
+	r.chain.begin()
+}
+
+// shard writes one generation of a shard, straight on the directory; "" is a new shard.
+func (r *rig) shard(id string, rows *stock.Rows, deletes ...any) string {
+	r.Helper()
+	return must[stock.Written](r.T)(clients.ShardWrite(r.Context(), r.direct(events), id, rows, deletes, r.record)).Shard
 }
 
 // merge asks for a merge and waits until it is released.
@@ -261,13 +280,19 @@ func (r *rig) saveView(t core.Target) stock.Source {
 // wantBase compares the base, row by row, with what the view was and with the writers' own record.
 func (r *rig) wantBase(t core.Target, view stock.Source) {
 	r.Helper()
-	r.wantSame("the base", stock.BaseOf(r.direct(t)), "the view before", view)
+	r.wantView(t, view)
 	r.wantSame("the base", stock.BaseOf(r.direct(t)), "the writers' record", stock.File(r.record))
 }
 
-func (r *rig) wantSame(what string, got stock.Source, name string, want stock.Source, key ...string) {
+// wantView compares the base with what the view was, where others than the writers of shards have written.
+func (r *rig) wantView(t core.Target, view stock.Source) {
 	r.Helper()
-	c, err := clients.Compare(r.Context(), want, got, key...)
+	r.wantSame("the base", stock.BaseOf(r.direct(t)), "the view before", view)
+}
+
+func (r *rig) wantSame(what string, got stock.Source, name string, want stock.Source) {
+	r.Helper()
+	c, err := clients.Compare(r.Context(), want, got, r.key...)
 	r.must(err)
 	if !c.Equal {
 		r.Fatalf("%s is not %s: %s", what, name, c)

@@ -28,7 +28,7 @@ func TestTheNewestRowOfAKeyWins(t *testing.T) {
 	want := tb.view(shardA)
 	r := merge(t, tb.job(shardA))
 	wantCode(t, r.failure, core.CodeOK)
-	if want := (engine.Plan{Rows: 67, Commits: 1, Rebasable: true}); r.plan != want {
+	if want := (engine.Plan{Rows: 67, Commits: 1, Rebasable: true, ReadVersion: 2}); r.plan != want {
 		t.Errorf("plan %+v, want %+v", r.plan, want)
 	}
 	got := tb.base()

@@ -83,7 +83,8 @@ const (
 	PhaseCommit Phase = "commit"
 )
 
-// Plan says how the pass will commit. The engine waits for [Process.Go] before its first commit.
+// Plan says how the pass will commit. The engine tells it before each try to publish the pass, again after
+// a try that was lost to somebody else's commit, and waits for [Process.Go].
 type Plan struct {
 	// Rows are to be upserted, Tombstones keys deleted.
 	Rows       int64 `json:"rows"`
@@ -91,9 +92,11 @@ type Plan struct {
 	// Commits is 1, or 2: first the upsert without marks, then the delete with them.
 	Commits int `json:"commits"`
 	// Rebasable says whether the commit with the marks may land on a version other than the one it read.
-	// Where it is false the gate must admit that commit only at its read version + 1. An upsert without
-	// marks may always be rebased.
+	// Where it is false the gate must admit that commit only at ReadVersion + 1, or right after the upsert
+	// without marks, which may always be rebased.
 	Rebasable bool `json:"rebasable"`
+	// ReadVersion is the base version that this try is made on.
+	ReadVersion core.Version `json:"read_version"`
 }
 
 // Done says that the pass was committed, as far as the engine knows; the base's marks decide.

@@ -22,7 +22,9 @@ import (
 const (
 	// eventRoom is the length of a process's event queue, progressRoom how much of it may be progress: a
 	// plan and the last event always find room, so that nobody who forgets to read stalls an engine.
-	eventRoom, progressRoom = 16, 12
+	eventRoom, progressRoom = 16, 10
+	// maxPlans is how often an engine may try to publish its pass; merge.py gives up as soon.
+	maxPlans = 5
 	// maxLine bounds one line of an engine's stdout.
 	maxLine = 64 << 10
 	// afterAnswer is how long a process may take to exit once it has given its answer.
@@ -115,7 +117,7 @@ func (p *Process) follow(stdout io.Reader) {
 func (p *Process) listen(stdout io.Reader) (answer any, err error) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
-	greeted, planned := false, false
+	greeted, plans := false, 0
 	for lines.Scan() {
 		message, err := decode(lines.Bytes())
 		if err != nil {
@@ -135,15 +137,14 @@ func (p *Process) listen(stdout io.Reader) (answer any, err error) {
 			greeted = true
 			close(p.ready)
 		case Done:
-			if !planned {
+			if plans == 0 {
 				return nil, errors.New("done came before a plan")
 			}
 			return m, nil
 		case Plan:
-			if !greeted || planned {
-				return nil, errors.New("plan came twice or before ready")
+			if plans++; !greeted || plans > maxPlans {
+				return nil, fmt.Errorf("plan %d came before ready, or is one too many", plans)
 			}
-			planned = true
 			p.events <- m
 		case Progress:
 			// Counts are from the start: the next one, or the last event, makes up for one left out.
@@ -192,7 +193,7 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Events are what the engine reports. The queue is bounded; [Progress] that finds it full is left out.
 func (p *Process) Events() <-chan Event { return p.events }
 
-// Go lets the engine commit. Call it once, after [Plan], when the gate knows the plan.
+// Go lets the engine commit. Call it once after each [Plan], when the gate knows the plan.
 func (p *Process) Go() error { return p.send(proceed{}) }
 
 // Stop ends the process: SIGTERM to its group, SIGKILL after the grace (at once if that is zero). It returns

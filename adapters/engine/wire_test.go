@@ -27,7 +27,7 @@ var messages = []any{
 	},
 	proceed{},
 	Progress{Phase: PhaseMerge, Rows: 1, Batches: 2, Bytes: 3},
-	Plan{Rows: 1, Tombstones: 2, Commits: 2, Rebasable: true},
+	Plan{Rows: 1, Tombstones: 2, Commits: 2, Rebasable: true, ReadVersion: 3},
 	Done{RowsUpserted: 1, RowsDeleted: 2, Version: 1 << 60},
 	failed{Code: core.CodeKeyInTwoShards, Message: "m <\u2028>", Shard: "a", Generation: 9, Other: "b"},
 }

@@ -70,7 +70,7 @@ func (a *fakeAuthority) own(t core.Target, m core.Mode) {
 
 func (a *fakeAuthority) Admit(ctx context.Context, in core.CommitIntent) core.Verdict {
 	a.mu.Lock()
-	v := core.Judge(a.executions[in.Execution], a.landed[in.Execution], a.rebasable[in.Execution], in)
+	v := core.Judge(a.executions[in.Execution], a.landed[in.Execution], core.Attempt{Rebasable: a.rebasable[in.Execution]}, in)
 	f := a.asked[in.Target]
 	a.mu.Unlock()
 	if f != nil {

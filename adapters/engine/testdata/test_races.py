@@ -128,7 +128,7 @@ class Races(unittest.TestCase):
         self.run_with(job, before)
         self.assertEqual(self.commits, 4)
         plans = [m for m in self.worker.heard if isinstance(m, Plan)]
-        self.assertEqual(plans, [Plan(2, 1, 2, False)])
+        self.assertEqual(plans, [Plan(2, 1, 2, False, 2), Plan(2, 1, 2, False, 4)])
         self.assertEqual(self.rows(), MERGED)
 
     def test_five_losses_are_enough(self) -> None:

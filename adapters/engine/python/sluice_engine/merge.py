@@ -120,10 +120,11 @@ def run(job: Job, worker: Worker, session: lance.Session) -> Done:
     sstables = _open_all(job, base, session, small, tally)
     rows = newest(sstables, base.key_names, job.without)
     whole = Pass(job, worker, session, tally, sstables, rows, small)
-    plan = _plan(whole, base)
-    worker.send(plan)
-    worker.expect(Go)
     for _ in range(MAX_LOSSES):
+        # Each try says which version it is made on: what Lance writes into a commit after a rebase does not.
+        plan = _plan(whole, base)
+        worker.send(plan)
+        worker.expect(Go)
         try:
             return _attempt(whole, plan, base)
         except Lost:
@@ -158,7 +159,7 @@ def _condition(whole: Pass, base: Base) -> str | None:
 def _plan(whole: Pass, base: Base) -> Plan:
     dead, rows = whole.newest.tombstones.num_rows, whole.newest.rows
     two = dead > 0 and rows > 0 and _condition(whole, base) is None
-    return Plan(rows, dead, 2 if two else 1, dead == 0)
+    return Plan(rows, dead, 2 if two else 1, dead == 0, base.dataset.version)
 
 
 def _attempt(whole: Pass, plan: Plan, base: Base) -> Done:

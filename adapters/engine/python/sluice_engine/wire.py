@@ -71,6 +71,7 @@ class Plan:
     tombstones: int
     commits: int
     rebasable: bool
+    read_version: int
 
 
 @dataclass(frozen=True)
