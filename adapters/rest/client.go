@@ -74,7 +74,7 @@ func ask[B any](ctx context.Context, c Client, method, path string, query url.Va
 	}
 	answer, err := direct.Do(r)
 	if err != nil {
-		return out, fmt.Errorf("ask the process at %s: %w", c.URL, err)
+		return out, fmt.Errorf("the process at %s does not answer; if it has ended, run the command again: %w", c.URL, err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))

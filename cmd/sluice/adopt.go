@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +36,7 @@ into the log of each shard. So every commit that an unknown past still has under
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := interruptible(c.Context())
 			defer stop()
 			return adopt(ctx, o, t, c.OutOrStdout())
 		},

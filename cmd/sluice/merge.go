@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +39,7 @@ or at once where another attempt can't help. 2: the command line is wrong.`,
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := interruptible(c.Context())
 			defer stop()
 			return merge(ctx, o, t, bounds, c.OutOrStdout())
 		},

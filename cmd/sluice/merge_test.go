@@ -142,6 +142,29 @@ func TestAnAdoptedTableHasANewIDAndIsMergedAsBefore(t *testing.T) {
 	wantMerged(t, lake, "db/events")
 }
 
+func TestATableWhoseStateWasLostIsClosedUntilItIsAdopted(t *testing.T) {
+	t.Parallel()
+	lake := newLake(t, "db/events")
+	sluice(t, "merge", "--lake", lake, "db/events").want(t, 0, "merged 5 generations")
+	for _, name := range []string{"state.db", "lake.json"} {
+		must(t, os.Remove(filepath.Join(lake, "_sluice", name)))
+	}
+	written := copyOf(t, record)
+	table := stock.Table{URI: filepath.Join(lake, "db/events.lance")}
+	_, err := clients.WriteGenerations(t.Context(), table, 1, 10, written)
+	must(t, err)
+	o := sluice(t, "merge", "--lake", lake, "db/events")
+	o.want(t, 1, "E_LAKE_CHANGED", "run `sluice adopt db/events`")
+	o.wantOneLine(t)
+	sluice(t, "adopt", "--lake", lake, "db/events").want(t, 0)
+	sluice(t, "merge", "--lake", lake, "db/events").want(t, 0, "merged 1 generation with 10 rows")
+	c, err := clients.Compare(t.Context(), stock.File(written), stock.BaseOf(table))
+	must(t, err)
+	if !c.Equal {
+		t.Error(c)
+	}
+}
+
 func TestAdoptBesideARunningDevIsDoneByIt(t *testing.T) {
 	t.Parallel()
 	lake := newLake(t, "db/events")

@@ -33,8 +33,6 @@ const (
 	pollEvery   = 100 * time.Millisecond
 	// declareLimit is how long our own declaration may take to come round.
 	declareLimit = 10 * time.Second
-	// maxWait is the longest pause before a next attempt that a person is made to wait for.
-	maxWait = 2 * time.Minute
 )
 
 func (m *merging) run(ctx context.Context) (mergeResult, error) {
@@ -114,7 +112,7 @@ func (m *merging) ask(ctx context.Context) error {
 		if !early || !m.own || time.Now().After(until) {
 			return err
 		}
-		if err := pause(ctx); err != nil {
+		if err := m.pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -149,7 +147,7 @@ func (m *merging) await(ctx context.Context) error {
 		} else {
 			m.done.Store(max(m.done.Load(), min(m.result.Rows+p.Counters.Rows, m.total)))
 		}
-		if err := pause(ctx); err != nil {
+		if err := m.pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -207,46 +205,15 @@ func (m *merging) look(ctx context.Context, before rest.Target) (over bool, err 
 	return false, onlyBad(now)
 }
 
-// onlyBad is the failure of a bad shard, if only bad ones are left.
-func onlyBad(t rest.Target) error {
-	var last error
-	for _, s := range t.Pending.Shards {
-		bad := false
-		for _, f := range t.Failures {
-			i := slices.IndexFunc(f.BadShards, func(b core.BadShard) bool { return b.Shard == s.Shard })
-			if i < 0 {
-				continue
-			}
-			b := f.BadShards[i]
-			bad, last = true, core.Failure{Code: b.Code, Detail: b.Detail, Shard: b.Shard, Generation: b.Generation}
-		}
-		if !bad {
-			return nil
-		}
-	}
-	return last
-}
-
-// stuck says why nothing will run in a time that a person would wait for.
-func stuck(p rest.Progress) error {
-	switch p.Reason {
-	case core.ReasonBackoff, core.ReasonAttention:
-		for _, f := range p.Failures {
-			if wait := time.Duration(f.Delay) * time.Millisecond; wait > maxWait {
-				return core.Failure{Code: f.Code, Detail: fmt.Sprintf("%s; it failed %d times, and is tried again only after %v: leave `sluice dev --owned %s` running", f.LastError, f.Attempts, wait, p.Target)}
-			}
-		}
-	case core.ReasonDraining, core.ReasonLatched:
-		return fmt.Errorf("it can't be merged now: %s", p.Reason)
-	}
-	return nil
-}
-
-func pause(ctx context.Context) error {
+// pause waits for the next look.
+func (m *merging) pause(ctx context.Context) error {
 	select {
 	case <-time.After(pollEvery):
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("interrupted: what runs is cancelled, nothing is lost: %w", context.Cause(ctx))
 	}
+	if m.own {
+		return errors.New("interrupted: what runs is cancelled, and nothing is lost")
+	}
+	return fmt.Errorf("interrupted: the process at %s goes on with it", m.api.URL)
 }

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/sluice-data/sluice/adapters/embedded"
@@ -126,4 +128,12 @@ func (n *node) stop(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return errors.Join(n.Drain(ctx), n.end())
+}
+
+// interruptible ends a context on Ctrl-C or SIGTERM. The second one ends the process, which is as safe as a
+// crash.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
