@@ -169,6 +169,22 @@ func TestBadInputChangesNothing(t *testing.T) {
 	}
 }
 
+// A file system without hard links is made by a filter of the kernel's: link(2) fails as it does there.
+func TestALakeWithoutPutIfAbsentIsRefusedAndLeftAsItWas(t *testing.T) {
+	t.Parallel()
+	lake := newLake(t, "db/events")
+	before := fingerprint(t, lake)
+	c := command(t.Context(), nil, "merge", "--lake", lake, "db/events")
+	c.Args = append([]string{python, "testdata/without_links.py", binary}, c.Args[1:]...)
+	c.Path = python
+	o := finish(t, c)
+	o.want(t, 1, "probe lake", "operation not permitted", "put the lake on a file system with hard links")
+	o.wantOneLine(t)
+	if fingerprint(t, lake) != before {
+		t.Error("the lake was changed")
+	}
+}
+
 func TestAWrongCommandLineIsOneLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

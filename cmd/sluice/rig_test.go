@@ -111,13 +111,17 @@ func sluiceWith(t *testing.T, env []string, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 	defer cancel()
-	c := command(ctx, env, args...)
+	return finish(t, command(ctx, env, args...))
+}
+
+func finish(t *testing.T, c *exec.Cmd) outcome {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	err := c.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("run sluice %v: %v", args, err)
+		t.Fatalf("run %v: %v", c.Args, err)
 	}
 	return outcome{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }

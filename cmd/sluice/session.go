@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -99,13 +100,22 @@ func start(ctx context.Context, s settings) (n *node, err error) {
 		if errors.Is(before, os.ErrNotExist) {
 			_ = os.Remove(folder) // if it is empty: a lake that was refused keeps nothing of ours
 		}
-		return nil, errors.Join(err, l.Close())
+		return nil, errors.Join(explain(err), l.Close())
 	}
 	n.serve(l, s.log)
 	if n.done, err = announce(ctx, n.Lake, n.server.URL(), n.ID.ID); err != nil {
 		return nil, errors.Join(err, n.end())
 	}
 	return n, nil
+}
+
+// explain adds what to do about a lake that can't publish commits.
+func explain(err error) error {
+	var link *os.LinkError
+	if errors.Is(err, lake.ErrUnsafe) || errors.As(err, &link) {
+		return fmt.Errorf("%w; put the lake on a file system with hard links, where link(2) fails if the name is taken", err)
+	}
+	return err
 }
 
 func (n *node) serve(l net.Listener, log *slog.Logger) {
