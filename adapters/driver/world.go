@@ -25,6 +25,8 @@ const (
 type World struct {
 	KV   kv.KV
 	Lake lake.Lake
+	// Fenced, if set, is told of every version of a base that a fence or an adoption of ours occupies.
+	Fenced func(core.Target, core.Version)
 }
 
 // carryOut does the effects that both machines know, beside the loop, and reports whether e is one.
@@ -89,6 +91,9 @@ func (w World) fence(ctx context.Context, e core.PutFence) core.Event {
 	case err != nil:
 		return core.FenceDone{Effect: e.ID, Failure: failure(fmt.Sprintf("fence %s %s v%d", e.Target, e.Resource, e.Version), err)}
 	case landed:
+		if w.Fenced != nil && e.Resource == core.Base {
+			w.Fenced(e.Target, e.Version)
+		}
 		return core.FenceDone{Effect: e.ID, Outcome: core.Applied}
 	}
 	return core.FenceDone{Effect: e.ID, Outcome: core.NotApplied}

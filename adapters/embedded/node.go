@@ -124,7 +124,7 @@ func (n *Node) run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	world := driver.World{KV: n.KV, Lake: n.Lake}
+	world := driver.World{KV: n.KV, Lake: n.Lake, Fenced: func(t core.Target, v core.Version) { n.Gate.Passed(t, v) }}
 	instance := core.Instance(rand.Text())
 	declares := core.Declaration{Owned: cfg.Owned, Draining: cfg.Draining}
 	worker := driver.NewWorker(core.WorkerConfig{

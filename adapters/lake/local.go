@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -137,7 +139,18 @@ func (l *Local) Delete(ctx context.Context, key string) error {
 	if err := l.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explain("delete", key, err)
 	}
+	l.removeEmpty(path.Dir(key))
 	return nil
+}
+
+// removeEmpty removes the folders of a table that a delete has emptied, the table's own too: an object store
+// has no empty folders, and a client that lists the directory would take one for a table that is still there.
+func (l *Local) removeEmpty(dir string) {
+	for ; strings.Contains(dir, ".lance"); dir = path.Dir(dir) {
+		if l.root.Remove(dir) != nil { // not empty, in all likelihood
+			return
+		}
+	}
 }
 
 // check refuses a key or a call that must not reach the disk.

@@ -76,11 +76,8 @@ func (l *Local) stage(ctx context.Context, key string, body io.Reader) (string, 
 	if isTemporary(path.Base(key)) {
 		return fail(errors.New("such names are kept for temporary files"))
 	}
-	if err := l.makeDir(path.Dir(key)); err != nil {
-		return fail(err)
-	}
 	tmp := path.Join(path.Dir(key), temporaryPrefix+rand.Text())
-	f, err := l.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := l.create(tmp)
 	if err != nil {
 		return fail(err)
 	}
@@ -94,6 +91,21 @@ func (l *Local) stage(ctx context.Context, key string, body io.Reader) (string, 
 		return fail(err)
 	}
 	return tmp, nil
+}
+
+// create makes a file and its folder. A delete may remove the folder in between, while it is empty; then it is
+// made again.
+func (l *Local) create(key string) (f *os.File, err error) {
+	for range 3 {
+		if err = l.makeDir(path.Dir(key)); err != nil {
+			continue
+		}
+		f, err = l.root.OpenFile(key, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return f, err
 }
 
 // discard removes a temporary file. One that stays is in nobody's way.

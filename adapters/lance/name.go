@@ -48,22 +48,8 @@ func BaseName(scheme core.NamingScheme, v core.Version) string {
 // ParseBaseName is the inverse of [BaseName]. Names that end like a manifest but that BaseName never gives
 // are not ok: Lance would read some of them as a version all the same.
 func ParseBaseName(name string) (scheme core.NamingScheme, v core.Version, ok bool) {
-	digits, found := strings.CutSuffix(name, baseSuffix)
-	if !found {
-		return "", 0, false
-	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil {
-		return "", 0, false
-	}
-	scheme, v = core.V1, core.Version(n)
-	if len(digits) == 20 {
-		scheme, v = core.V2, core.Version(math.MaxUint64-n)
-	}
-	if v == 0 || BaseName(scheme, v) != name {
-		return "", 0, false
-	}
-	return scheme, v, true
+	n, ok := core.ParseManifestName(name)
+	return n.Scheme, n.Version, ok && n.Version > 0
 }
 
 // detached reports whether the name is that of a detached version, which is never the newest of a table.
