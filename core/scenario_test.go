@@ -2,6 +2,8 @@ package core_test
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,6 +48,7 @@ type stage struct {
 	limits  core.Limits
 	pass    core.PassLimits
 	said    int
+	names   []string
 	backups map[core.Target]*table
 	kv      *memKV
 }
@@ -54,13 +57,26 @@ type stage struct {
 func (s *stage) seen() string {
 	var b strings.Builder
 	for _, line := range s.w.trace[s.said:] {
-		b.WriteString(line + "\n")
+		b.WriteString(random.ReplaceAllStringFunc(line, s.name) + "\n")
 	}
 	s.said = len(s.w.trace)
 	for _, broken := range s.w.checks.broken {
 		b.WriteString("BROKEN " + broken + "\n")
 	}
 	return b.String()
+}
+
+// random finds the names that chance has given. They are shown by the order in which they are seen, so that
+// a golden text changes only when the story does.
+var random = regexp.MustCompile(`\bx[0-9]+\b`)
+
+func (s *stage) name(x string) string {
+	i := slices.Index(s.names, x)
+	if i < 0 {
+		s.names = append(s.names, x)
+		i = len(s.names) - 1
+	}
+	return fmt.Sprintf("#%d", i+1)
 }
 
 // command is one line of a scenario: a verb, its objects, and its settings.
@@ -191,7 +207,7 @@ func (s *stage) until(text string) (func() bool, error) {
 	case "landed":
 		return func() bool {
 			tb := s.w.lake.tables[target]
-			return string(exec().ID) == tb.head().by
+			return fmt.Sprintf("execution %d", exec().Number) == tb.head().by
 		}, nil
 	case "adopted":
 		return func() bool { return record[core.TableRecord](s.w.kv, core.TableKey(target)).Adopted > 0 }, nil

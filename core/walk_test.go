@@ -15,7 +15,7 @@ import (
 
 var (
 	walkSeed  = flag.Uint64("walk.seed", 0, "run the random walk with this seed only, and print its trace")
-	walkSeeds = flag.Uint64("walk.seeds", 150, "how many seeds the random walk tries")
+	walkSeeds = flag.Uint64("walk.seeds", 100, "how many seeds the random walk tries")
 )
 
 // TestRandomWalk drives small clusters through random crashes, pauses, partitions, lost answers and late

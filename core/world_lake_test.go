@@ -198,7 +198,7 @@ func (l *lake) fence(f core.PutFence) (core.Outcome, core.Failure) {
 	if f.Version != head.Version+1 {
 		return core.NotApplied, core.Failure{}
 	}
-	m, by := head.BaseManifest, "a fence of "+string(f.Execution)
+	m, by := head.BaseManifest, "a fence"
 	m.Version, m.ReadVersion, m.Operation = f.Version, head.Version, core.OpUpdateConfig
 	if f.Adopt {
 		m.TableID, by = f.TableID, "adoption"
