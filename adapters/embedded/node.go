@@ -154,6 +154,8 @@ func (n *Node) Drain(ctx context.Context) error {
 	if n.Worker == nil {
 		return nil
 	}
+	// The master would go on to reserve for a worker that takes nothing any more.
+	n.Master.Close()
 	if n.Worker.Drain(ctx) == nil {
 		return nil
 	}
