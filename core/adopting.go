@@ -1,6 +1,10 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-data/sluice/guard"
+)
 
 // adoption is one run of the steps that bring a table under the protocol: choose its id in the KV, write
 // it into the table, occupy latest + 1 of every shard, record that it is done. Every step can be made
@@ -70,7 +74,7 @@ func (m *Master) adoptFrom(at Moment, tr *track, ev Surveyed) {
 		m.wait(tr, trackAdopting, m.out.commit(txn))
 		return
 	}
-	if ev.Table.Base.TableID != a.Begun.ID {
+	if id := ev.Table.Base.TableID; id != a.Begun.ID && !(id != "" && guard.Out(guard.AdoptionOverwritesID)) {
 		id := m.out.id()
 		m.wait(tr, trackAdopting, id)
 		m.out.add(PutFence{ID: id, Target: tr.target, Resource: Base, Version: ev.Table.Base.Version + 1, TableID: a.Begun.ID, Scheme: a.Begun.Scheme, Adopt: true, Wall: at.Wall})

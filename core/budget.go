@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // FailureRecord is the budget of one (target, endpoint): the durable record of its repeated failures.
@@ -68,7 +70,9 @@ func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
 		if f.Other != "" {
 			r.BadShards = addBad(r.BadShards, BadShard{f.Other, 0, f.Code, truncate(f.Detail, 256), r.Delay})
 		}
-		r.Delay = 0 // the wait is theirs alone
+		if !guard.Out(guard.BadShardWaitsAlone) {
+			r.Delay = 0 // the wait is theirs alone
+		}
 	}
 	return r
 }

@@ -6,6 +6,8 @@ import (
 	"hash/fnv"
 	"slices"
 	"time"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // How a master finds work and claims it: look at the table, post demand, reserve for a worker with room.
@@ -108,7 +110,7 @@ func (m *Master) confirm(tr *track, f Failure) {
 func (m *Master) confirmed(at Moment, tr *track, ev ReadDone) {
 	f := tr.contradiction
 	tr.retry = alarmAt(at.Mono.Add(retryEvery))
-	if !ev.OK || ViewOf(ev.Revision, ev.Records).Target(tr.target).Table.Mod != tr.known {
+	if !ev.OK || !guard.Out(guard.ContradictionConfirmed) && ViewOf(ev.Revision, ev.Records).Target(tr.target).Table.Mod != tr.known {
 		return
 	}
 	switch {

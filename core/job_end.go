@@ -3,6 +3,8 @@ package core
 import (
 	"fmt"
 	"time"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // How an execution ends on its worker: by its engine's end, by a limit, by a cancel. In each case the
@@ -17,7 +19,7 @@ func (w *Worker) engineReported(at Moment, ev EngineReported) {
 	c.Writes = was.Writes
 	// Counters that fall belong to a repeat, and repeats are not progress until they pass what was.
 	c.Rows, c.Batches, c.Bytes = max(c.Rows, was.Rows), max(c.Batches, was.Batches), max(c.Bytes, was.Bytes)
-	if c.Step == was.Step && c.Rows == was.Rows && c.Batches == was.Batches && c.Bytes == was.Bytes {
+	if c.Step == was.Step && c.Rows == was.Rows && c.Batches == was.Batches && c.Bytes == was.Bytes && !guard.Out(guard.HeartbeatIsNotProgress) {
 		return // a report that adds nothing is a heartbeat, and heartbeats are not progress (invariant 7)
 	}
 	j.progress.Counters = c

@@ -3,6 +3,8 @@ package core
 import (
 	"fmt"
 	"slices"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // PassLimits bound what one pass takes.
@@ -93,7 +95,7 @@ func PlanPass(t Table, shards []ShardID, limits PassLimits) (Pass, Failure) {
 func contiguous(mark Generation, pending []SSTable) (run []SSTable, gap Generation) {
 	next := mark + 1
 	for i, s := range pending {
-		if s.Generation != next {
+		if s.Generation != next && !guard.Out(guard.NoGenerationGap) {
 			return pending[:i], next
 		}
 		next++

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -343,4 +344,13 @@ func TestAViewKeptUpToDateIsTheViewOfTheWhole(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMain keeps rapid from leaving files in the tree: a failing case prints the seed that makes it again.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
+		panic(err)
+	}
+	m.Run()
 }

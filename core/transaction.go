@@ -129,7 +129,10 @@ func Freeze(e Execution, progress *Seen[Progress], why Failure, by Instance, at 
 		frozen.End = &why
 	}
 	conds := owned(e)
-	if progress != nil {
+	if guard.Out(guard.FreezeComparesRecord) {
+		conds = conds[:1] // the owner alone
+	}
+	if progress != nil && !guard.Out(guard.FreezeComparesProgress) {
 		conds = append(conds, progress.Unchanged())
 	}
 	return frozen, Txn{Name: "freeze", If: conds, Then: []Op{Put(ExecutionKey(e.Target), Encode(frozen))}}
@@ -176,6 +179,9 @@ func (r Released) Outcome() (merged bool, f Failure) {
 	end := Failure{}
 	if e.End != nil {
 		end = *e.End
+	}
+	if guard.Out(guard.MarksDecide) {
+		reached = end.OK()
 	}
 	switch {
 	case reached && (len(e.Plan) > 0 || end.OK()):

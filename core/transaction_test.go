@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -230,6 +231,27 @@ func TestReleaseBelievesTheMarksAlone(t *testing.T) {
 				t.Errorf("expected %q to be charged, the budget says %q", c.code, f.Code)
 			}
 		})
+	}
+}
+
+// A start is answered before it has been done, and the answer may come when the record shows it running.
+func TestTheAnswerToAStartFreezesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.engines = engineScript{silent: true}
+	w.faults.delay = func(kind string) time.Duration {
+		if kind == "rpc" {
+			return 900 * time.Millisecond
+		}
+		return time.Millisecond
+	}
+	w.lake.tables["events"] = newTable(1)
+	w.lake.tables["events"].flush(w.lake.tables["events"].shards[0])
+	w.addMaster("m1", core.Declaration{Owned: []core.Target{"events"}}, core.Limits{})
+	w.addWorker("w1", core.WorkerConfig{Declares: core.Declaration{Owned: []core.Target{"events"}}})
+	w.run(30*time.Second, never)
+	if e := record[core.Execution](w.kv, core.ExecutionKey("events")); e.Number != 1 || e.Phase != core.Running {
+		t.Errorf("expected execution 1 to run, the table has execution %d %q", e.Number, e.Phase)
 	}
 }
 

@@ -3,6 +3,8 @@ package core
 import (
 	"fmt"
 	"time"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // How a master watches an execution from outside. It is the second line: the worker enforces the limits
@@ -44,7 +46,7 @@ func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 	e, l, w := tv.Execution.Value, m.cfg.Limits, &tr.watch
 	// A master that slept has not seen what happened meanwhile, even if it hears of it later: its own
 	// sleep is nobody's lack of progress (a gap in sampling starts a fresh window).
-	slept := at.Mono.Since(w.looked) > 3*l.Probe+rpcLimit
+	slept := at.Mono.Since(w.looked) > 3*l.Probe+rpcLimit && !guard.Out(guard.SleepIsNoEvidence)
 	w.looked = at.Mono
 	if w.ID != e.ID || w.Phase != e.Phase || slept {
 		*w = newWatch(at, e, l)
@@ -144,7 +146,7 @@ func (m *Master) replied(at Moment, tr *track, ev Replied) {
 		m.unreached(tr, tv, e)
 	case ev.Refused != ReasonNone:
 		tr.watch.probe = alarmAt(at.Mono.Add(min(m.cfg.Limits.Probe, time.Second)))
-	case !tr.starting && !ev.Status.Known && e.Phase == Running:
+	case (!tr.starting || guard.Out(guard.StartAnswersNothing)) && !ev.Status.Known && e.Phase == Running:
 		// Its worker has forgotten it: it was restarted. From Reserved that counts for nothing, since
 		// the start may still be under way (attack unknown-too-early); and the answer to a start says
 		// nothing of it, though the record may show it running by then.
@@ -177,7 +179,7 @@ func (m *Master) unreached(tr *track, tv *TargetView, e Execution) {
 	if w.failures < m.cfg.Limits.ProbeFailures {
 		return
 	}
-	if !gone && tv.Progress.Mod != w.suspect {
+	if !gone && tv.Progress.Mod != w.suspect && !guard.Out(guard.ProbesAloneRecoverNothing) {
 		w.failures = 0 // it works, we just can't reach it: count anew
 		return
 	}

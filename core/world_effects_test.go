@@ -53,7 +53,7 @@ func (w *world) perform(p *process, e core.Effect) {
 	case core.SendProbe:
 		w.call(p, e.Address, e.ID, core.StatusRequested{Request: w.newRequest(), Target: e.Target, Execution: e.Execution})
 	case core.AnswerStart:
-		w.replied(e.Request, core.Replied{OK: true, Refused: e.Refused, Status: core.Status{Known: true}})
+		w.replied(e.Request, core.Replied{OK: true, Refused: e.Refused})
 	case core.AnswerStatus:
 		w.replied(e.Request, core.Replied{OK: true, Status: e.Status})
 	case core.StartEngine:

@@ -37,6 +37,9 @@ const (
 	AdmitRunning           Name = "admit-running"             // Admit compares the running execution
 	UncertainIsNotFinished Name = "uncertain-is-not-finished" // an unknown commit ends as Uncertain
 	ReleaseCharges         Name = "release-charges"           // a failure is charged in Release
+	FreezeComparesRecord   Name = "freeze-compares-record"    // Freeze compares the record that it judged, phase included
+	FreezeComparesProgress Name = "freeze-compares-progress"  // Freeze for no progress compares the progress
+	MarksDecide            Name = "marks-decide"              // the base's marks say what has been merged, not a report
 )
 
 // The rules of the KV (adapters/bolt).
@@ -66,8 +69,20 @@ const (
 
 // The rules of adoption and recovery (core/adoption.go, core/settle.go).
 const (
-	LakeKnowsMore    Name = "lake-knows-more"    // executions that only the lake knows close the table
-	FenceToWatermark Name = "fence-to-watermark" // every admitted version is occupied
+	LakeKnowsMore          Name = "lake-knows-more"         // executions that only the lake knows close the table
+	FenceToWatermark       Name = "fence-to-watermark"      // every admitted version is occupied
+	AdoptionOverwritesID   Name = "adoption-overwrites-id"  // adoption writes a new id over one that is there
+	ContradictionConfirmed Name = "contradiction-confirmed" // a lake is said to contradict the KV only by a record that has not changed
+)
+
+// The rules of scheduling and watching (core/claim.go, core/watch.go, core/job_end.go, core/pass.go, core/budget.go).
+const (
+	HeartbeatIsNotProgress    Name = "heartbeat-is-not-progress"    // a report that adds nothing extends nothing
+	ProbesAloneRecoverNothing Name = "probes-alone-recover-nothing" // a master that can't reach a working worker leaves it alone
+	SleepIsNoEvidence         Name = "sleep-is-no-evidence"         // a master's own sleep is nobody's lack of progress
+	StartAnswersNothing       Name = "start-answers-nothing"        // the answer to a start does not say that a worker knows nothing
+	NoGenerationGap           Name = "no-generation-gap"            // a pass takes no generation after a missing one
+	BadShardWaitsAlone        Name = "bad-shard-waits-alone"        // a bad shard keeps no other waiting
 )
 
 // The rules of the merge (adapters/engine/python/sluice_engine).
