@@ -52,7 +52,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(devCommand(), mergeCommand(), adoptCommand(), versionCommand())
+	root.AddCommand(devCommand(), mergeCommand(), adoptCommand(), demoCommand(), versionCommand())
 	return root
 }
 

@@ -26,6 +26,8 @@ type Config struct {
 	Say func(format string, args ...any)
 	// Watch shows a merge until the context that it is given ends: poll returns rows done and in all.
 	Watch func(ctx context.Context, name string, poll func() (done, total int64))
+	// Serve opens the HTTP API of the process.
+	Serve func(ctx context.Context, n *embedded.Node) (stop func() error, err error)
 	Log   *slog.Logger
 }
 
@@ -117,13 +119,18 @@ func (s *show) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.clients.Close()) }()
 	s.below = newBelow()
 	s.node, err = embedded.Open(ctx, embedded.Config{
-		Lake: s.Lake, Python: s.Python, Owned: []core.Target{orders, stocks}, Slots: 2,
+		Lake: s.Lake, Python: s.Python, Owned: []core.Target{orders, stocks},
 		Limits: limits, Below: s.below.wrap, Log: s.Log,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.node.Close()) }()
+	stop, err := s.Serve(ctx, s.node)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	for _, step := range []func(context.Context) error{s.write, s.mergeBoth, s.lateCommit, s.killedEngine} {
 		if err := step(ctx); err != nil {
 			return err

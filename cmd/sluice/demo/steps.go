@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,23 +25,13 @@ type before struct {
 // mergeBoth merges both tables.
 func (s *show) mergeBoth(ctx context.Context) error {
 	s.Say("step 1: both tables are merged")
-	var all []before
 	for _, t := range []core.Target{orders, stocks} {
 		b, err := s.look(ctx, t)
 		if err != nil {
 			return err
 		}
-		all = append(all, b)
-	}
-	var wait sync.WaitGroup
-	errs := make([]error, len(all))
-	for i, b := range all {
-		wait.Go(func() { errs[i] = s.merge(ctx, b, 1) })
-	}
-	wait.Wait()
-	for i, b := range all {
-		if errs[i] != nil {
-			return errs[i]
+		if err := s.merge(ctx, b, 1); err != nil {
+			return err
 		}
 		if err := s.report(ctx, b, "1 merge", ""); err != nil {
 			return err
@@ -69,7 +60,7 @@ func (s *show) lateCommit(ctx context.Context) error {
 	}
 	s.Say("        held: %s; its execution makes no progress, is cancelled, frozen and fenced", filepath.Base(put.Key))
 	if err := <-merging; err != nil {
-		put.Release()
+		late(put)
 		return err
 	}
 	words, refused := late(put)
@@ -108,7 +99,9 @@ func (s *show) killedEngine(ctx context.Context) error {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("kill engine process %d: %w", pid, err)
 	}
-	put.Release() // data that nobody names: what a dead engine leaves
+	if words, _ := late(put); words != "LANDED" { // a file that nobody names: what a dead engine leaves
+		return fmt.Errorf("the engine's data could not be written: %s", words)
+	}
 	if err := <-merging; err != nil {
 		return err
 	}
@@ -138,7 +131,16 @@ func (s *show) merge(ctx context.Context, b before, executions int) error {
 	}
 	watched, stop := context.WithCancel(ctx)
 	var wait sync.WaitGroup
-	wait.Go(func() { s.Watch(watched, string(b.target), func() (int64, int64) { return s.progress(watched, b) }) })
+	var merged atomic.Bool
+	wait.Go(func() {
+		s.Watch(watched, string(b.target), func() (done, total int64) {
+			done, total = s.progress(watched, b)
+			if merged.Load() {
+				done = total
+			}
+			return done, total
+		})
+	})
 	defer wait.Wait()
 	defer stop()
 	var h core.History
@@ -147,6 +149,7 @@ func (s *show) merge(ctx context.Context, b before, executions int) error {
 			return err
 		}
 		if h.Merged {
+			merged.Store(true)
 			return nil
 		}
 		after = h.Execution.Number
