@@ -182,6 +182,9 @@ func closed(tv *TargetView) bool {
 // due are the shards that every budget of the target lets run now: the latest of the records counts, so
 // a new endpoint name starts nothing over (attack new-names). It sets the alarm for the next one.
 func (m *Master) due(at Moment, tr *track, tv *TargetView, shards []ShardID) []ShardID {
+	if tr.now {
+		return shards
+	}
 	for _, f := range tv.Failures {
 		seen := at.Mono.Since(tr.sights[f.Key].at)
 		due := f.Value.Due(shards, seen)
@@ -292,6 +295,7 @@ func (m *Master) reserved(at Moment, tr *track, ev Committed) {
 	switch ev.Outcome {
 	case Applied:
 		e := tr.claim
+		tr.now = false
 		m.out.note(e, CodeOK, fmt.Sprintf("execution %d reserved for %s", e.Number, e.Endpoint))
 		tr.watch = newWatch(at, e, m.cfg.Limits)
 		m.send(tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })
@@ -303,6 +307,7 @@ func (m *Master) reserved(at Moment, tr *track, ev Committed) {
 
 // charge records a failure that kept the target from being reserved at all.
 func (m *Master) charge(at Moment, tr *track, f Failure) {
+	tr.now = false
 	m.say(tr, f)
 	tr.retry = alarmAt(at.Mono.Add(retryEvery))
 	budget := m.view.Target(tr.target).Failure(tr.target, Unowned)

@@ -154,10 +154,13 @@ type (
 		Failure   Failure
 	}
 
-	// MergeRequested asks a master to have a target merged now.
+	// MergeRequested asks a master to have a target merged.
 	MergeRequested struct {
 		Request RequestID
 		Target  Target
+		// Now: a person asks, who has perhaps mended what was wrong. The next attempt does not wait for
+		// its budget to be due. The budget stays as it is (invariant 5): the attempt after that waits.
+		Now bool
 	}
 
 	// AdoptRequested asks a master to adopt a target anew, whatever stands at its path.

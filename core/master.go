@@ -50,6 +50,7 @@ type track struct {
 	said   string
 
 	requests      []RequestID // merges to answer after the next look
+	now           bool        // a person asked: the next attempt does not wait for a budget
 	known         Revision    // of the table's record, when the table was looked at
 	contradiction Failure     // what that look showed, to be confirmed
 	adopt         *adoption
@@ -96,6 +97,7 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 	case MergeRequested:
 		tr := m.track(ev.Target)
 		tr.requests = append(tr.requests, ev.Request)
+		tr.now = tr.now || ev.Now
 		m.evaluate(at, tr)
 	case AdoptRequested:
 		tr := m.track(ev.Target)

@@ -74,10 +74,10 @@ func (m *Master) rpc(id core.EffectID, call func(context.Context) (core.Replied,
 	})
 }
 
-// Merge asks for a target to be merged now.
-func (m *Master) Merge(ctx context.Context, t core.Target) (core.AnswerMerge, error) {
+// Merge asks for a target to be merged; now says that a person asks, see [core.MergeRequested].
+func (m *Master) Merge(ctx context.Context, t core.Target, now bool) (core.AnswerMerge, error) {
 	return ask[core.AnswerMerge](ctx, m.loop, m.asks, func(r core.RequestID) core.Event {
-		return core.MergeRequested{Request: r, Target: t}
+		return core.MergeRequested{Request: r, Target: t, Now: now}
 	})
 }
 

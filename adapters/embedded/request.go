@@ -32,7 +32,7 @@ var ErrNothingPending = errors.New("nothing is pending")
 // Request asks for a merge. The executions that serve it, one that runs already among them, have higher
 // numbers than after (see [Node.Await]). [ErrNothingPending] if there is nothing to do.
 func (n *Node) Request(ctx context.Context, t core.Target) (after uint64, err error) {
-	a, err := n.Master.Merge(ctx, t)
+	a, err := n.Master.Merge(ctx, t, false)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("ask for a merge of %s: %w", t, err)

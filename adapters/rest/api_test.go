@@ -173,7 +173,7 @@ func TestTheClientReturnsProblemsWithTheirCode(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.master.answer.Refused = core.ReasonLatched
-	_, err := r.client().Merge(t.Context(), events)
+	_, err := r.client().Merge(t.Context(), events, false)
 	var p *rest.Problem
 	if !errors.As(err, &p) || p.Status != http.StatusConflict || p.Reason != core.ReasonLatched {
 		t.Errorf("expected a problem with its reason, got %v", err)

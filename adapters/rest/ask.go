@@ -11,6 +11,7 @@ import (
 type mergeInput struct {
 	Target string `query:"target" required:"true" doc:"the table's path under the lake, without .lance"`
 	Kind   string `query:"kind" default:"merge" enum:"merge" doc:"what to run"`
+	Now    bool   `query:"now" doc:"a person asks: the next attempt does not wait for the retry that earlier failures have set"`
 }
 
 // Asked is the answer to a request for a merge.
@@ -27,7 +28,7 @@ func (a *api) merge(ctx context.Context, in *mergeInput) (*body[Asked], error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := a.cfg.Master.Merge(ctx, t)
+	answer, err := a.cfg.Master.Merge(ctx, t, in.Now)
 	if err := judged(t, answer, err); err != nil {
 		return nil, err
 	}

@@ -46,8 +46,8 @@ func (c Client) Target(ctx context.Context, t core.Target) (Target, error) {
 }
 
 // Merge asks for a merge.
-func (c Client) Merge(ctx context.Context, t core.Target) (Asked, error) {
-	return ask[Asked](ctx, c, http.MethodPost, "/api/v1/merge", url.Values{"target": {string(t)}, "kind": {"merge"}})
+func (c Client) Merge(ctx context.Context, t core.Target, now bool) (Asked, error) {
+	return ask[Asked](ctx, c, http.MethodPost, "/api/v1/merge", url.Values{"target": {string(t)}, "kind": {"merge"}, "now": {strconv.FormatBool(now)}})
 }
 
 // Progress shows what runs on a table right now.

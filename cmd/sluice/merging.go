@@ -79,7 +79,8 @@ func (m *merging) follow(ctx context.Context) error {
 	if len(past) > 0 {
 		m.after = past[len(past)-1].Execution.Number
 	}
-	if err := m.ask(ctx); err != nil {
+	// Who types the command may have mended what was wrong: the first attempt waits for no budget.
+	if err := m.ask(ctx, true); err != nil {
 		return err
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -96,17 +97,17 @@ func (m *merging) follow(ctx context.Context) error {
 		if over, err := m.look(ctx, before); over || err != nil {
 			return err
 		}
-		if err := m.ask(ctx); err != nil {
+		if err := m.ask(ctx, false); err != nil {
 			return err
 		}
 	}
 }
 
 // ask asks for a merge. Our own process may not have heard its own declaration yet.
-func (m *merging) ask(ctx context.Context) error {
+func (m *merging) ask(ctx context.Context, now bool) error {
 	until := time.Now().Add(declareLimit)
 	for {
-		_, err := m.api.Merge(ctx, m.target)
+		_, err := m.api.Merge(ctx, m.target, now)
 		var p *rest.Problem
 		early := errors.As(err, &p) && (p.Reason == core.ReasonNotSelected || p.Reason == core.ReasonModeDisagreement || p.Reason == core.ReasonLatched)
 		if !early || !m.own || time.Now().After(until) {

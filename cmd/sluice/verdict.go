@@ -38,7 +38,7 @@ func stuck(p rest.Progress) error {
 	case core.ReasonBackoff, core.ReasonAttention:
 		for _, f := range p.Failures {
 			if wait := time.Duration(f.Delay) * time.Millisecond; wait > maxWait {
-				return core.Failure{Code: f.Code, Detail: fmt.Sprintf("%s; it failed %d times, and is tried again only after %v: leave `sluice dev --owned %s` running", f.LastError, f.Attempts, wait, p.Target)}
+				return core.Failure{Code: f.Code, Detail: fmt.Sprintf("%s; it failed %d times, and is tried again after %v, or when you run this command again", f.LastError, f.Attempts, wait)}
 			}
 		}
 	case core.ReasonDraining, core.ReasonLatched:
