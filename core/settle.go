@@ -163,7 +163,10 @@ func (s *settlement) haveRead(at Moment, ev ReadDone, o *outbox) settleResult {
 }
 
 func (s *settlement) freeze(at Moment, tv *TargetView, o *outbox) settleResult {
-	if s.exec.Phase != Uncertain {
+	progress := s.Progress
+	if s.exec.Phase == Uncertain {
+		progress = nil // it is over, by its own word: nothing that it was judged by before counts any more
+	} else {
 		if s.Judged == nil || Encode(s.exec) != Encode(*s.Judged) {
 			s.step = settleDone
 			return withdrawn
@@ -177,7 +180,7 @@ func (s *settlement) freeze(at Moment, tv *TargetView, o *outbox) settleResult {
 	if s.exec.End != nil {
 		why = *s.exec.End
 	}
-	_, txn := Freeze(s.exec, s.Progress, why, s.By, at.Wall)
+	_, txn := Freeze(s.exec, progress, why, s.By, at.Wall)
 	o.note(s.exec, why.Code, fmt.Sprintf("freeze execution %d, which is %s", s.exec.Number, s.exec.Phase))
 	s.step = settleFreezing
 	s.await = o.commit(txn)

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-data/sluice/core"
@@ -15,9 +16,10 @@ func (w *world) perform(p *process, e core.Effect) {
 			p.held = append(p.held, func() { w.perform(p, e) })
 			return
 		}
+		id := p.id
 		w.ask(p, "kv", kvTimeout, func() core.Event {
 			outcome := core.NotApplied
-			if w.kv.apply(e.Txn, p.id) {
+			if (!leased(e.Txn) || p.id == id && p.machine != nil) && w.kv.apply(e.Txn, id) {
 				outcome = core.Applied
 				w.changed()
 			}
@@ -71,6 +73,11 @@ func (w *world) perform(p *process, e core.Effect) {
 	default:
 		panic(fmt.Sprintf("no driver for %T", e))
 	}
+}
+
+// leased reports whether a transaction needs its writer's lease, which is gone when the writer is.
+func leased(t core.Txn) bool {
+	return slices.ContainsFunc(t.Then, func(op core.Op) bool { return op.Leased })
 }
 
 // ask makes a request to the KV or the lake, with its answer. The request and its answer are separate
