@@ -74,7 +74,7 @@ func (m *Master) adoptFrom(at Moment, tr *track, ev Surveyed) {
 		m.wait(tr, trackAdopting, m.out.commit(txn))
 		return
 	}
-	if id := ev.Table.Base.TableID; id != a.Begun.ID && !(id != "" && guard.Out(guard.AdoptionOverwritesID)) {
+	if id := ev.Table.Base.TableID; id != a.Begun.ID && (id == "" || !guard.Out(guard.AdoptionOverwritesID)) {
 		id := m.out.id()
 		m.wait(tr, trackAdopting, id)
 		m.out.add(PutFence{ID: id, Target: tr.target, Resource: Base, Version: ev.Table.Base.Version + 1, TableID: a.Begun.ID, Scheme: a.Begun.Scheme, Adopt: true, Wall: at.Wall})

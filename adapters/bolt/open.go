@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -155,7 +156,7 @@ func syncDirectory(path string) error {
 func explain(path string, err error) error {
 	var number syscall.Errno
 	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	case errors.Is(err, berrors.ErrTimeout):
 		return fmt.Errorf("open KV file %s: %w: it serves this lake: stop it, or talk to it (--http)", path, ErrInUse)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("open KV file %s: make its directory first, or choose another file (--kv): %w", path, err)

@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -105,7 +106,8 @@ func runChild(text string, out *json.Encoder) error {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		t := core.Target(in.Text())
 		after, err := node.Request(ctx, t)
-		if f, ok := err.(core.Failure); ok {
+		var f core.Failure
+		if errors.As(err, &f) {
 			lines <- said{Failure: &f}
 			continue
 		}
