@@ -85,28 +85,43 @@ func TestASecondAttemptOfTheSameCommitLandsOnce(t *testing.T) {
 // liar answers the puts of base manifests in its own words; the rest is left alone.
 type liar struct {
 	lake.Lake
-	lies atomic.Int32 // that many are left
-	lie  func(put func() error) error
+	lies  atomic.Int32 // that many are left
+	lie   func(l *liar, put func() error) error
+	blind atomic.Bool // nothing can be read back
 }
 
+// Open implements [lake.Lake].
+func (l *liar) Open(ctx context.Context, key string) (io.ReadCloser, lake.Info, error) {
+	if l.blind.Load() && strings.HasPrefix(key, manifests) {
+		return nil, lake.Info{}, errors.New("500 internal server error")
+	}
+	return l.Lake.Open(ctx, key)
+}
+
+// PutIfAbsent implements [lake.Lake].
 func (l *liar) PutIfAbsent(ctx context.Context, key string, body io.Reader) error {
 	put := func() error { return l.Lake.PutIfAbsent(context.WithoutCancel(ctx), key, body) }
 	if !strings.HasPrefix(key, manifests) || l.lies.Add(-1) < 0 {
 		return put()
 	}
-	return l.lie(put)
+	return l.lie(l, put)
 }
 
 // Attacks landed-but-500 and early-conflict: storage says something else than what happens.
 func TestACommitCountsOnceWhateverStorageSaysOfIt(t *testing.T) {
 	t.Parallel()
-	for name, lie := range map[string]func(put func() error) error{
-		"landed, and 500 is answered": func(put func() error) error {
+	for name, lie := range map[string]func(l *liar, put func() error) error{
+		"landed, and 500 is answered": func(_ *liar, put func() error) error {
 			return errors.Join(put(), errors.New("500 internal server error"))
 		},
-		"conflict is answered, and it lands later": func(put func() error) error {
+		"conflict is answered, and it lands later": func(_ *liar, put func() error) error {
 			time.AfterFunc(100*time.Millisecond, func() { _ = put() })
 			return lake.ErrExists
+		},
+		"landed, 500 is answered, and nothing can be read back for a while": func(l *liar, put func() error) error {
+			l.blind.Store(true)
+			time.AfterFunc(300*time.Millisecond, func() { l.blind.Store(false) })
+			return errors.Join(put(), errors.New("500 internal server error"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,35 +72,46 @@ func TestAnotherTableAtThePathIsNotMergedUntilItIsAdopted(t *testing.T) {
 // nobody merges that until a person has adopted it.
 func TestACommitDoesNotLandInARecreatedTable(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, events)
-	r.open()
-	r.lancedb(2)
-	r.puts.next(1, "_transactions/")
-	r.request(events)
-	commit := r.held() // the engine is about to commit
-	if err := clients.Drop(t.Context(), r.table(events)); err == nil {
-		t.Fatal("expected the gate to refuse the drop of a table that is being merged")
-	}
-	r.recreate(2) // past the gate
-	view, head := r.saveView(events), r.look(events).Base.Version
-	r.must(commit.Release())
-	tv := r.until(events, "attention, because the table was replaced", func(tv *core.TargetView) bool {
-		return len(tv.Failures) > 0 && tv.Failures[0].Value.Attention
-	})
-	if code := tv.Failures[0].Value.Code; code != core.CodeTableReplaced {
-		t.Fatalf("expected %s, got %+v", core.CodeTableReplaced, tv.Failures[0].Value)
-	}
-	if !tv.Owner.Present() {
-		t.Fatal("expected the execution to keep the table")
-	}
-	if now := r.look(events).Base.Version; now != head {
-		t.Fatalf("expected nothing to land in the new table, it went from v%d to v%d", head, now)
-	}
-	r.wantSame("the view", stock.ViewOf(r.direct(events)), "the view before", view)
+	// The commit is of version 5; the new table has 3 of its own.
+	for name, appends := range map[string]int{"with fewer versions": 0, "whose next version is the same": 1, "with more versions": 4} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, events)
+			r.open()
+			r.lancedb(2)
+			r.puts.next(1, transactions)
+			r.request(events)
+			commit := r.held() // the engine is about to commit
+			if err := clients.Drop(t.Context(), r.table(events)); err == nil {
+				t.Fatal("expected the gate to refuse the drop of a table that is being merged")
+			}
+			r.recreate(2) // past the gate
+			for i := range appends {
+				rows := stock.Rows{From: 1000 + i, To: 1001 + i}
+				r.chain.client(clients.Append(t.Context(), r.direct(events), rows))
+			}
+			view, head := r.saveView(events), r.look(events).Base.Version
+			r.must(commit.Release())
+			tv := r.until(events, "attention, because the table was replaced", func(tv *core.TargetView) bool {
+				return len(tv.Failures) > 0 && tv.Failures[0].Value.Attention
+			})
+			if code := tv.Failures[0].Value.Code; code != core.CodeTableReplaced && code != core.CodeLakeWentBack {
+				t.Fatalf("expected another table to be noticed, got %+v", tv.Failures[0].Value)
+			}
+			if !tv.Owner.Present() {
+				t.Fatal("expected the execution to keep the table")
+			}
+			if now := r.look(events).Base.Version; now != head {
+				t.Fatalf("expected nothing to land in the new table, it went from v%d to v%d", head, now)
+			}
+			r.wantSame("the view", stock.ViewOf(r.direct(events)), "the view before", view)
 
-	r.adopt(events)
-	r.merged(events)
-	r.wantView(events, view)
+			r.adopt(events)
+			r.merged(events)
+			r.wantView(events, view)
+			r.chain.check()
+		})
+	}
 }
 
 // Attack lake-restored: the table's files come back from an older copy.
