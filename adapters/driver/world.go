@@ -2,10 +2,11 @@ package driver
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sluice-data/sluice/adapters/kv"
 	"github.com/sluice-data/sluice/adapters/lake"
@@ -85,7 +86,7 @@ func (w World) fence(ctx context.Context, e core.PutFence) core.Event {
 	defer cancel()
 	landed, err := lance.Fence(ctx, w.Lake, lance.FenceRequest{
 		Target: e.Target, Resource: e.Resource, Version: e.Version, TableID: e.TableID, Scheme: e.Scheme,
-		Adopt: e.Adopt, Seen: e.Version - 1, Execution: e.Execution, UUID: uuid(), Now: e.Wall,
+		Adopt: e.Adopt, Seen: e.Version - 1, Execution: e.Execution, UUID: uuid.NewString(), Now: e.Wall,
 	})
 	switch {
 	case err != nil:
@@ -128,18 +129,13 @@ func failure(doing string, err error) core.Failure {
 	return core.Failure{Code: code, Detail: fmt.Sprintf("%s: %v", doing, err)}
 }
 
-// uuid draws a random UUID (version 4).
-func uuid() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
 // follow tells the loop everything that changes in the KV, from a first snapshot on.
 func (w World) follow(ctx context.Context, l *loop) {
 	// From revision 0 no store remembers all: the first batch is a snapshot.
 	for b := range w.KV.Watch(ctx, core.Everything(), 0) {
 		l.tell(core.Changed{Revision: b.Revision, Reset: b.Reset, Puts: b.Puts, Deletes: b.Deletes})
+	}
+	if ctx.Err() == nil {
+		l.log.Error("the KV has ended: this process sees no more changes and must be started again", "code", core.CodeKV)
 	}
 }
