@@ -57,18 +57,18 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 		return
 	}
 	var shards []ShardID
-	pending := 0
+	tr.pending = 0
 	for _, s := range ev.Table.Shards {
 		if n := len(ev.Table.Pending(s)); n > 0 {
 			shards = append(shards, s.Shard)
-			pending += n
+			tr.pending += n
 		}
 	}
 	// Shards are taken out of the demand by a reservation, and put back by its release.
 	if tv.Execution.Present() {
 		shards = slices.DeleteFunc(shards, func(s ShardID) bool { return slices.Contains(tv.Execution.Value.Shards, s) })
 	}
-	mode, reason := EffectiveMode(voices(m.view, tr.target, Seen[WorkerRecord]{}))
+	mode, reason := m.view.Mode(tr.target)
 	switch {
 	case reason != ReasonNone:
 	case mode == Draining:
@@ -78,7 +78,7 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 	}
 	if reason != ReasonNone {
 		tr.reason = reason
-		m.answerAll(tr, AnswerMerge{Pending: pending, Refused: reason})
+		m.answerAll(tr, AnswerMerge{Pending: tr.pending, Refused: reason})
 		return
 	}
 	why := "sweep"
@@ -91,7 +91,7 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 		if tv.Execution.Present() { // it has taken the shards, and what it leaves its release asks for again
 			after = tv.Execution.Value.Number - 1
 		}
-		m.answerAll(tr, AnswerMerge{Pending: pending, After: after})
+		m.answerAll(tr, AnswerMerge{Pending: tr.pending, After: after})
 		return
 	}
 	m.wait(tr, trackPosting, m.out.commit(PostDemand(tv.Demand, tr.target, demand)))
@@ -132,7 +132,7 @@ func (m *Master) posted(at Moment, tr *track, ev Committed) {
 		return
 	}
 	tv := m.view.Target(tr.target)
-	m.answerAll(tr, AnswerMerge{Pending: 1, After: tv.Table.Value.LastExecution})
+	m.answerAll(tr, AnswerMerge{Pending: tr.pending, After: tv.Table.Value.LastExecution})
 }
 
 // maybeClaim reserves the target if nothing is in the way, and remembers what is.
@@ -145,7 +145,7 @@ func (m *Master) maybeClaim(at Moment, tr *track, tv *TargetView) {
 
 // obstacle is why the target can't be reserved right now.
 func (m *Master) obstacle(at Moment, tr *track, tv *TargetView) Reason {
-	mode, reason := EffectiveMode(voices(m.view, tr.target, Seen[WorkerRecord]{}))
+	mode, reason := m.view.Mode(tr.target)
 	switch {
 	case !m.register.live:
 		return ReasonKVDown

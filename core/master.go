@@ -50,6 +50,7 @@ type track struct {
 	said   string
 
 	requests      []RequestID // merges to answer after the next look
+	pending       int         // SSTables that the last look found above the marks
 	now           bool        // a person asked: the next attempt does not wait for a budget
 	known         Revision    // of the table's record, when the table was looked at
 	contradiction Failure     // what that look showed, to be confirmed
@@ -68,7 +69,7 @@ const (
 	trackLooking              // survey for a request or a sweep
 	trackPosting              // post-demand
 	trackClaiming             // survey for a reservation
-	trackConfirming           // read the table\'s record: does the lake really contradict it?
+	trackConfirming           // read the table's record: does the lake really contradict it?
 	trackReserving            // reserve
 	trackAdopting             // see adoption
 	trackSending              // an RPC about the current execution

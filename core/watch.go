@@ -69,7 +69,7 @@ func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 			wait = 0
 		}
 		if at.Mono.Since(w.Since) >= wait || tr.adopt != nil {
-			m.settle(at, tr, e, nil, Failure{})
+			m.settle(tr, e, nil, Failure{})
 			return
 		}
 		w.probe = alarmAt(w.Since.Add(wait))
@@ -81,7 +81,7 @@ func (m *Master) watchReserved(at Moment, tr *track, e Execution) {
 	w.second = alarmAt(w.Since.Add(m.cfg.Limits.Queue))
 	switch {
 	case w.second.due(at.Mono) || tr.adopt != nil:
-		m.settle(at, tr, e, nil, Failure{Code: CodeQueueLimit, Detail: fmt.Sprintf("reserved for %s and not started within %v", e.Endpoint, m.cfg.Limits.Queue)})
+		m.settle(tr, e, nil, Failure{Code: CodeQueueLimit, Detail: fmt.Sprintf("reserved for %s and not started within %v", e.Endpoint, m.cfg.Limits.Queue)})
 	case w.probe.due(at.Mono):
 		w.probe = alarmAt(at.Mono.Add(m.cfg.Limits.Probe))
 		m.send(tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })
@@ -101,7 +101,7 @@ func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
 	switch {
 	case w.cancelled.due(at.Mono):
 		m.out.note(e, w.why.Code, fmt.Sprintf("cancel unanswered for %v: freeze execution %d", l.CancelGrace, e.Number))
-		m.freeze(at, tr, tv, w.why)
+		m.freeze(tr, tv, w.why)
 	case !w.cancelled.Set && (w.second.due(at.Mono) || tr.adopt != nil):
 		if !w.second.due(at.Mono) {
 			w.why = Failure{Code: CodeCancelled, Detail: "the table is adopted anew"}
@@ -151,7 +151,7 @@ func (m *Master) replied(at Moment, tr *track, ev Replied) {
 		// the start may still be under way (attack unknown-too-early); and the answer to a start says
 		// nothing of it, though the record may show it running by then.
 		m.out.note(e, CodeWorkerGone, fmt.Sprintf("%s does not know execution %d", e.Endpoint, e.Number))
-		m.settle(at, tr, e, nil, Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s was restarted while it ran", e.Endpoint)})
+		m.settle(tr, e, nil, Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s was restarted while it ran", e.Endpoint)})
 	default:
 		w := &tr.watch
 		w.failures = 0
@@ -185,38 +185,27 @@ func (m *Master) unreached(tr *track, tv *TargetView, e Execution) {
 	}
 	why := Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s did not answer %d probes in a row", e.Endpoint, w.failures)}
 	m.out.note(e, why.Code, why.Detail)
-	tr.settle = m.settlement(tr, e, why)
 	progress := tv.Progress
-	tr.settle.Progress = &progress
-	m.beginSettlement(tr)
+	m.settle(tr, e, &progress, why)
 }
 
 // freeze settles an execution that did not end by itself. One that was judged by its lack of progress
 // goes on if it makes some at the last moment; one that has run for too long, or that a person wants
 // ended, does not.
-func (m *Master) freeze(at Moment, tr *track, tv *TargetView, why Failure) {
+func (m *Master) freeze(tr *track, tv *TargetView, why Failure) {
 	var progress *Seen[Progress]
 	if why.Code == CodeNoProgress {
 		judged := tv.Progress
 		progress = &judged
 	}
-	m.settle(at, tr, tv.Execution.Value, progress, why)
+	m.settle(tr, tv.Execution.Value, progress, why)
 }
 
-func (m *Master) settle(at Moment, tr *track, e Execution, progress *Seen[Progress], why Failure) {
-	tr.settle = m.settlement(tr, e, why)
-	tr.settle.Progress = progress
-	m.beginSettlement(tr)
-}
-
-func (m *Master) settlement(tr *track, e Execution, why Failure) *settlement {
-	return &settlement{
-		Target: e.Target, ID: e.ID, By: m.cfg.Instance, Limits: m.cfg.Limits, Judged: &e, Why: why,
+func (m *Master) settle(tr *track, e Execution, progress *Seen[Progress], why Failure) {
+	tr.settle = &settlement{
+		Target: e.Target, ID: e.ID, By: m.cfg.Instance, Limits: m.cfg.Limits, Judged: &e, Progress: progress, Why: why,
 		Forced: tr.adopt != nil && tr.adopt.Forced,
 	}
-}
-
-func (m *Master) beginSettlement(tr *track) {
 	tr.settle.begin(&m.out)
 	m.awaits[tr.settle.await] = tr.target
 }
