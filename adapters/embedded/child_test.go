@@ -156,7 +156,8 @@ func (r *rig) spawn(spec childSpec) *child {
 	self, err := os.Executable()
 	r.must(err)
 	c := &child{rig: r, cmd: exec.Command(self), lines: make(chan said, 64)}
-	c.cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+	// What a killed child leaves behind goes with the test.
+	c.cmd.Env = append(os.Environ(), childVariable+"="+string(text), "TMPDIR="+r.TempDir())
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.cmd.Stderr = r.Output()
 	c.stdin, err = c.cmd.StdinPipe()

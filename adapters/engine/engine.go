@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
+	"github.com/sluice-data/sluice/adapters/scratch"
 	"github.com/sluice-data/sluice/core"
 	"github.com/sluice-data/sluice/guard"
 )
@@ -18,7 +18,7 @@ import (
 // ready when that job's process is gone, so that warming up never competes with a merge.
 type Engine struct {
 	cfg    Config
-	root   string
+	root   *scratch.Dir
 	parent *parent
 
 	mu      sync.Mutex
@@ -63,7 +63,7 @@ func (e *Engine) warm() {
 
 // spawn starts a process and watches it. The caller holds the lock.
 func (e *Engine) spawn() (*Process, error) {
-	p, err := spawn(e.cfg, e.root, e.parent)
+	p, err := spawn(e.cfg, e.root.Path(), e.parent)
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +187,5 @@ func (e *Engine) Close() error {
 	stops.Wait()
 	e.watched.Wait()
 	e.parent.close()
-	if err := os.RemoveAll(e.root); err != nil {
-		return fmt.Errorf("remove extracted engine: %w", err)
-	}
-	return nil
+	return e.root.Close()
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/versity/versitygw/s3api/middlewares"
 
 	"github.com/sluice-data/sluice/adapters/lake"
+	"github.com/sluice-data/sluice/adapters/scratch"
 	"github.com/sluice-data/sluice/core"
 )
 
@@ -76,7 +76,7 @@ func (c Config) validate() (Config, error) {
 type Gate struct {
 	cfg         Config
 	addr        string
-	scratch     string
+	scratch     *scratch.Dir
 	credentials *credentials
 	turns       *turns
 	uploads     *uploads
@@ -102,19 +102,18 @@ func Start(ctx context.Context, cfg Config) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	scratch, err := os.MkdirTemp(cfg.Scratch, "sluice-gate-")
+	private, err := scratch.New(cfg.Scratch, "gate")
 	if err != nil {
-		return nil, fmt.Errorf("make the gate's scratch directory: %w", err)
+		return nil, fmt.Errorf("start the gate: %w", err)
 	}
 	g := &Gate{
-		cfg: cfg, scratch: scratch, credentials: newCredentials(), turns: newTurns(), uploads: newUploads(scratch),
+		cfg: cfg, scratch: private, credentials: newCredentials(), turns: newTurns(), uploads: newUploads(private.Path()),
 		progress: newProgress(), made: newMade(), foreign: newForeign(),
 	}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	if err := g.listen(ctx); err != nil {
 		g.stop()
-		os.RemoveAll(scratch)
-		return nil, err
+		return nil, errors.Join(err, private.Close())
 	}
 	return g, nil
 }
@@ -217,7 +216,7 @@ func (g *Gate) close() error {
 	<-g.served //nolint:errcheck // it says that the listener is closed
 	g.puts.Wait()
 	g.stop()
-	if rerr := os.RemoveAll(g.scratch); err == nil {
+	if rerr := g.scratch.Close(); err == nil {
 		err = rerr
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 
 // publish puts a version: judged, admitted, in its turn.
 func (r *request) publish(how core.WriteHow, content io.Reader) error {
-	whole, err := readBody(content, r.gate.scratch)
+	whole, err := readBody(content, r.gate.scratch.Path())
 	if err != nil {
 		return r.refuse(failed(err))
 	}

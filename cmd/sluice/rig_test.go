@@ -91,7 +91,7 @@ func copyTable(t *testing.T, from, lake, target string) {
 // command is the binary with its arguments; env adds to the environment.
 func command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, binary, args...)
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), engine.PythonEnv + "=" + python}
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + filepath.Dir(binary), engine.PythonEnv + "=" + python}
 	c.Env = append(c.Env, env...)
 	return c
 }
