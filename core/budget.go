@@ -25,6 +25,13 @@ type FailureRecord struct {
 	Attention bool       `json:"needs_attention"`
 	// BadShards are left out of passes until their own retry is due, which is waited for like Delay.
 	BadShards []BadShard `json:"bad_shards,omitempty"`
+	// Suspects are what the last pass took that failed without naming a culprit, and Split is how often they
+	// have been halved since: see suspect.go.
+	Suspects []ShardPlan `json:"failed_pass,omitempty"`
+	Split    int         `json:"split_depth,omitempty"`
+	// PassBytes bounds the next pass after one that ran out of memory; 0 means that nothing does. It is kept
+	// when the rest is cleared (attack oom-loop).
+	PassBytes Bytes `json:"pass_bytes,omitempty"`
 }
 
 // BadShard is one shard whose data stops a pass.
@@ -34,6 +41,9 @@ type BadShard struct {
 	Code       Code       `json:"code"`
 	Detail     string     `json:"detail,omitempty"`
 	Delay      int64      `json:"delay_ms"`
+	// Alone: nothing names this shard, but passes fail with it; it is tried by itself, with a count of its own.
+	Alone    bool `json:"alone,omitempty"`
+	Attempts int  `json:"attempts,omitempty"`
 }
 
 // MaxErrorLength bounds the stored text of an error, in characters.
@@ -66,9 +76,9 @@ func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
 	r.Delay = delay.Milliseconds()
 	r.Next = at + WallMillis(r.Delay)
 	if r.Class == Data && f.Shard != "" {
-		r.BadShards = addBad(r.BadShards, BadShard{f.Shard, f.Generation, f.Code, truncate(f.Detail, 256), r.Delay})
+		r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Shard, Generation: f.Generation, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay})
 		if f.Other != "" {
-			r.BadShards = addBad(r.BadShards, BadShard{f.Other, 0, f.Code, truncate(f.Detail, 256), r.Delay})
+			r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Other, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay})
 		}
 		if !guard.Out(guard.BadShardWaitsAlone) {
 			r.Delay = 0 // the wait is theirs alone
@@ -89,15 +99,16 @@ func (r FailureRecord) Waived() FailureRecord {
 }
 
 // Cleared is the budget after a success that merged the given shards; empty is true if nothing of it
-// is left to keep.
+// is left to keep. What is known of the passes that failed stays, see [FailureRecord.Learned].
 func (r FailureRecord) Cleared(merged []ShardID) (out FailureRecord, empty bool) {
 	bad := slices.DeleteFunc(slices.Clone(r.BadShards), func(b BadShard) bool { return slices.Contains(merged, b.Shard) })
-	if len(bad) == 0 {
-		return FailureRecord{}, true
+	if len(bad) > 0 {
+		// The good shards are fine again; the bad ones keep their attention and their own retry.
+		r.BadShards = bad
+		return r, false
 	}
-	// The good shards are fine again; the bad ones keep their attention and their hourly retry.
-	r.BadShards = bad
-	return r, false
+	out = FailureRecord{Target: r.Target, Endpoint: r.Endpoint, Suspects: r.Suspects, Split: r.Split, PassBytes: r.PassBytes}
+	return out, len(out.Suspects) == 0 && out.PassBytes == 0
 }
 
 // Bad reports whether passes leave the shard out for now.

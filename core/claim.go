@@ -277,17 +277,26 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		tr.reason = reason
 		return
 	}
+	take := tv.Failure(tr.target, Unowned).Value.Portion(m.due(at, tr, tv, asked))
 	e := Execution{
 		ID: ExecutionID(at.Fresh), Number: tv.Table.Value.LastExecution + 1, Target: tr.target, Kind: KindMerge,
 		Phase: Reserved, Endpoint: worker.Value.Endpoint, Charge: Unowned,
-		Shards:    slices.Concat(m.due(at, tr, tv, asked), idle),
+		Shards:    slices.Concat(take, idle),
 		Requested: tv.Demand.Value.First, Reserved: at.Wall,
 		TableID: tv.Table.Value.ID, Path: tv.Table.Value.Path, Scheme: tv.Table.Value.Scheme,
 	}
 	slices.Sort(e.Shards)
 	e.Shards = slices.Compact(e.Shards)
+	e.Bytes, e.Limit = room(ev.Table, e, worker.Value.Pass, tv.Failure(tr.target, e.Charge).Value)
 	tr.claim = e
 	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
+}
+
+// room is what an execution is going to take of the table as it is now, and what its worker takes at most.
+func room(t Table, e Execution, limits PassLimits, budget FailureRecord) (take, limit Bytes) {
+	limits = limits.withDefaults()
+	pass, _ := PlanPass(t, e.Shards, limits.Within(budget.PassBytes).Turn(e.Number))
+	return max(1, pass.Size), limits.Size
 }
 
 // reserved asks the worker to start what is now reserved for it.

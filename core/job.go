@@ -131,7 +131,7 @@ func (w *Worker) surveyed(at Moment, j *job, ev Surveyed) {
 		return
 	}
 	j.table = ev.Table
-	j.pass, j.bad = PlanPass(ev.Table, j.exec.Shards, w.cfg.Pass)
+	j.pass, j.bad = PlanPass(ev.Table, j.exec.Shards, w.cfg.Pass.Within(j.exec.Bytes).Turn(j.exec.Number))
 	if len(j.pass.Plan) == 0 {
 		w.start(at, j, j.bad)
 		return
@@ -182,11 +182,7 @@ func (w *Worker) run(at Moment, j *job) {
 }
 
 func describe(plan []ShardPlan) string {
-	n := 0
-	for _, p := range plan {
-		n += int(p.Last - p.First + 1)
-	}
-	return fmt.Sprintf("%d generations of %d shards", n, len(plan))
+	return fmt.Sprintf("%d generations of %d shards", Execution{Plan: plan}.generations(), len(plan))
 }
 
 // stepCommitted takes the answer to Start or Finish.

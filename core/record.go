@@ -68,9 +68,13 @@ type Execution struct {
 	Shards    []ShardID    `json:"shards,omitempty"`
 	Requested WallMillis   `json:"requested_ms,omitempty"`
 	Reserved  WallMillis   `json:"reserved_ms,omitempty"`
-	TableID   TableID      `json:"table_id"`
-	Path      string       `json:"path"`
-	Scheme    NamingScheme `json:"scheme"`
+	// Bytes is what Reserve sets aside for the pass: it takes no more, but one SSTable at least. Limit is
+	// what the worker takes when nothing has run out of memory.
+	Bytes   Bytes        `json:"bytes,omitempty"`
+	Limit   Bytes        `json:"limit_bytes,omitempty"`
+	TableID TableID      `json:"table_id"`
+	Path    string       `json:"path"`
+	Scheme  NamingScheme `json:"scheme"`
 
 	// Written by Start.
 	Instance    Instance    `json:"instance,omitempty"`
@@ -197,6 +201,7 @@ type WorkerRecord struct {
 	Instance     Instance     `json:"instance"`
 	Address      string       `json:"address"`
 	Slots        int          `json:"slots"`
+	Pass         PassLimits   `json:"pass"` // what one of its passes takes
 	Declares     Declaration  `json:"declares"`
 	Capabilities []Capability `json:"capabilities"`
 }

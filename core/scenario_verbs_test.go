@@ -64,6 +64,7 @@ func (s *stage) setLimits(c command) error {
 	s.limits.Execution = c.duration(c.set["execution"], s.limits.Execution)
 	s.pass.Generations = c.number("generations", s.pass.Generations)
 	s.pass.Size = core.Bytes(c.number("size", int(s.pass.Size)))
+	s.pass.Largest = core.Bytes(c.number("largest", int(s.pass.Largest)))
 	return nil
 }
 
@@ -111,14 +112,16 @@ func (s *stage) table(c command) (*table, error) {
 	return nil, fmt.Errorf("no table %q", c.object(0))
 }
 
-// flush events shard=1 generations=2
+// flush events shard=1 generations=2 size=10
 func (s *stage) flush(c command) error {
 	t, err := s.table(c)
 	if err != nil {
 		return err
 	}
 	for range c.number("generations", 1) {
-		t.flush(t.shards[c.number("shard", 1)-1])
+		sh := t.shards[c.number("shard", 1)-1]
+		t.flush(sh)
+		sh.sstables[len(sh.sstables)-1].size = core.Bytes(c.number("size", 1))
 	}
 	return nil
 }
@@ -133,11 +136,11 @@ func (s *stage) client(c command) error {
 	return nil
 }
 
-// engines silent | normal | deaf | strict | fail code=E_ENGINE_OOM shard=s001 other=s002
+// engines silent | normal | deaf | strict | normal memory=30 | normal chokes=s003 | fail code=E_ENGINE_OOM shard=s001 other=s002
 func (s *stage) engines(c command) error {
 	s.w.engines = engineScript{
 		silent: c.object(0) == "silent", deaf: c.object(0) == "deaf", strict: c.object(0) == "strict",
-		lying: c.object(0) == "lying",
+		lying: c.object(0) == "lying", memory: core.Bytes(c.number("memory", 0)), chokes: core.ShardID(c.set["chokes"]),
 	}
 	if c.object(0) == "fail" {
 		s.w.engines.fail = core.Failure{
@@ -361,6 +364,15 @@ func (s *stage) show(c command) error {
 		bad := ""
 		for _, b := range f.BadShards {
 			bad += fmt.Sprintf(", leaves out %s", b.Shard)
+			if b.Alone {
+				bad += fmt.Sprintf(" (alone for %v)", time.Duration(b.Delay)*time.Millisecond)
+			}
+		}
+		for _, p := range f.Suspects {
+			bad += fmt.Sprintf(", suspects %s", p.Shard)
+		}
+		if f.PassBytes > 0 {
+			bad += fmt.Sprintf(", %d bytes a pass", f.PassBytes)
 		}
 		s.w.say("=", "%s: budget of %s: %d attempts, %s, retry %v, attention %v%s", name, f.Endpoint, f.Attempts, cmp.Or(string(f.Code), "no failure"), time.Duration(f.Delay)*time.Millisecond, f.Attention, bad)
 	}

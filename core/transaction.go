@@ -212,7 +212,7 @@ func Release(r Released) Txn {
 	switch {
 	case merged:
 		var gone bool
-		after, gone = budget.Value.Cleared(e.shards())
+		after, gone = budget.Value.Learned(e, r.Table.Base.Marks).Cleared(e.shards())
 		if e.End != nil && e.End.Shard != "" && !slices.Contains(e.shards(), e.End.Shard) {
 			// The pass is done, and it had to leave a bad shard out.
 			after.Target, after.Endpoint = e.Target, e.Charge
@@ -225,7 +225,7 @@ func Release(r Released) Txn {
 			ops = append(ops, Put(budget.Key, Encode(after)))
 		}
 	case failure.Code.Charged() && !guard.Out(guard.ReleaseCharges):
-		after = budget.Value.Charged(failure, r.At)
+		after = budget.Value.Charged(failure, r.At).Suspecting(e, failure)
 		ops = append(ops, Put(budget.Key, Encode(after)))
 	}
 	demand := tv.Demand.Value

@@ -38,7 +38,7 @@ func NewWorker(cfg WorkerConfig) *Worker {
 	return &Worker{
 		cfg: cfg, view: NewView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{},
 		register: registration{Key: WorkerKey(cfg.Endpoint), Value: Encode(WorkerRecord{
-			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots,
+			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots, Pass: cfg.Pass,
 			Declares: cfg.Declares, Capabilities: []Capability{OwnedMerge},
 		})},
 	}

@@ -83,6 +83,9 @@ const (
 	StartAnswersNothing       Name = "start-answers-nothing"        // the answer to a start does not say that a worker knows nothing
 	NoGenerationGap           Name = "no-generation-gap"            // a pass takes no generation after a missing one
 	BadShardWaitsAlone        Name = "bad-shard-waits-alone"        // a bad shard keeps no other waiting
+	MemoryIsRemembered        Name = "memory-is-remembered"         // a pass that ran out of memory bounds those after it
+	FailedPassIsHalved        Name = "failed-pass-is-halved"        // a pass that failed without a culprit is halved by shard
+	TooLargeIsLeftOut         Name = "too-large-is-left-out"        // an SSTable that no worker can take stops only its shard
 )
 
 // The rules of the merge (adapters/engine/python/sluice_engine).
