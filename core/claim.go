@@ -28,7 +28,7 @@ func (m *Master) sweepDue(at Moment, tr *track, tv *TargetView) bool {
 }
 
 func (m *Master) look(at Moment, tr *track) {
-	tr.sweep = alarmAt(at.Mono.Add(m.cfg.Limits.Poll))
+	tr.sweep, tr.need = alarmAt(at.Mono.Add(m.cfg.Limits.Poll)), 0
 	m.survey(tr, trackLooking)
 }
 
@@ -137,37 +137,40 @@ func (m *Master) posted(at Moment, tr *track, ev Committed) {
 
 // maybeClaim reserves the target if nothing is in the way, and remembers what is.
 func (m *Master) maybeClaim(at Moment, tr *track, tv *TargetView) {
-	tr.reason = m.obstacle(at, tr, tv)
-	if tr.reason == ReasonNone {
+	worker, reason := m.obstacle(at, tr, tv)
+	if reason != ReasonNoBytes && reason != ReasonNoSlot && reason != ReasonNone {
+		tr.short = alarm{}
+	}
+	if tr.reason = reason; reason == ReasonNone {
+		tr.claim = Execution{ID: "next", Target: tr.target, Kind: KindMerge, Endpoint: worker.Value.Endpoint, Bytes: max(1, tr.need)}
 		m.survey(tr, trackClaiming)
 	}
 }
 
-// obstacle is why the target can't be reserved right now.
-func (m *Master) obstacle(at Moment, tr *track, tv *TargetView) Reason {
+// obstacle is why the target can't be reserved right now, or the worker that it could be reserved for.
+func (m *Master) obstacle(at Moment, tr *track, tv *TargetView) (none Seen[WorkerRecord], reason Reason) {
 	mode, reason := EffectiveMode(voices(m.view, tr.target, Seen[WorkerRecord]{}))
 	switch {
 	case !m.register.live:
-		return ReasonKVDown
+		return none, ReasonKVDown
 	case reason != ReasonNone:
-		return reason
+		return none, reason
 	case mode == Draining:
-		return ReasonDraining
+		return none, ReasonDraining
 	case mode != Owned:
-		return ReasonNotSelected
+		return none, ReasonNotSelected
 	case tv.Demand.Value.Empty() && !attention(tv):
-		return ReasonNoDemand
+		return none, ReasonNoDemand
 	case len(m.due(at, tr, tv, tv.Demand.Value.Shards)) == 0:
 		switch {
 		case closed(tv):
-			return ReasonLakeChanged
+			return none, ReasonLakeChanged
 		case attention(tv):
-			return ReasonAttention
+			return none, ReasonAttention
 		}
-		return ReasonBackoff
+		return none, ReasonBackoff
 	}
-	_, reason = m.pick(tr.target)
-	return reason
+	return m.pick(at, tr.target, atLeast(tr.need))
 }
 
 func attention(tv *TargetView) bool {
@@ -196,27 +199,23 @@ func (m *Master) due(at Moment, tr *track, tv *TargetView, shards []ShardID) []S
 	return shards
 }
 
-// pick chooses the worker: among those with a free slot, by rendezvous hashing, so that a table stays
-// with one worker while nothing changes.
-func (m *Master) pick(t Target) (Seen[WorkerRecord], Reason) {
-	busy := map[Endpoint]int{}
-	for _, other := range sortedKeys(m.view.Targets) {
-		if tv := m.view.Targets[other]; tv.Execution.Present() {
-			busy[tv.Execution.Value.Endpoint]++
-		} else if tr, ok := m.tracks[other]; ok && other != t && tr.claiming() {
-			busy[tr.claim.Endpoint]++ // ours, and not in the view yet
-		}
-	}
+// pick chooses the worker: among those with room, by rendezvous hashing, so that a table stays with one
+// worker while nothing changes.
+func (m *Master) pick(at Moment, t Target, wants need) (Seen[WorkerRecord], Reason) {
 	var best Seen[WorkerRecord]
 	reason := ReasonNoWorker
 	for _, w := range m.view.Workers {
 		mode, why := EffectiveMode(voices(m.view, t, w))
+		if why == ReasonNone {
+			why = m.fits(w.Value, t, wants)
+		}
+		if why == ReasonNone && m.kept(at, w.Value, t) {
+			why = ReasonNoBytes
+		}
 		switch {
 		case why != ReasonNone:
-			reason = why
+			reason = nearest(reason, why)
 		case mode != Owned:
-		case busy[w.Value.Endpoint] >= w.Value.Slots:
-			reason = ReasonNoSlot
 		case !best.Present() || cmp.Compare(weight(t, w.Value.Endpoint), weight(t, best.Value.Endpoint)) > 0:
 			best = w
 		}
@@ -227,9 +226,9 @@ func (m *Master) pick(t Target) (Seen[WorkerRecord], Reason) {
 	return best, reason
 }
 
-// claiming reports whether a reservation of ours is under way, or was answered just now.
+// claiming reports whether a reservation of ours is to be made, is under way, or was answered just now.
 func (tr *track) claiming() bool {
-	return tr.step == trackReserving || tr.step == trackSending && tr.starting
+	return tr.step == trackClaiming || tr.step == trackReserving || tr.step == trackSending && tr.starting
 }
 
 func weight(t Target, e Endpoint) uint64 {
@@ -257,7 +256,7 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		m.adoptFrom(at, tr, ev)
 		return
 	}
-	if tv.Execution.Present() || m.obstacle(at, tr, tv) != ReasonNone {
+	if _, reason := m.obstacle(at, tr, tv); tv.Execution.Present() || reason != ReasonNone {
 		return // things have moved meanwhile
 	}
 	var pending []ShardID
@@ -272,30 +271,42 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		m.wait(tr, trackWriting, m.out.commit(PostDemand(tv.Demand, tr.target, tv.Demand.Value.Take(asked))))
 		return
 	}
-	worker, reason := m.pick(tr.target)
-	if reason != ReasonNone {
-		tr.reason = reason
-		return
-	}
 	take := tv.Failure(tr.target, Unowned).Value.Portion(m.due(at, tr, tv, asked))
 	e := Execution{
 		ID: ExecutionID(at.Fresh), Number: tv.Table.Value.LastExecution + 1, Target: tr.target, Kind: KindMerge,
-		Phase: Reserved, Endpoint: worker.Value.Endpoint, Charge: Unowned,
+		Phase: Reserved, Charge: Unowned,
 		Shards:    slices.Concat(take, idle),
 		Requested: tv.Demand.Value.First, Reserved: at.Wall,
 		TableID: tv.Table.Value.ID, Path: tv.Table.Value.Path, Scheme: tv.Table.Value.Scheme,
 	}
 	slices.Sort(e.Shards)
 	e.Shards = slices.Compact(e.Shards)
-	e.Bytes, e.Limit = room(ev.Table, e, worker.Value.Pass, tv.Failure(tr.target, e.Charge).Value)
+	budget := tv.Failure(tr.target, e.Charge).Value
+	short := Bytes(0)
+	worker, reason := m.pick(at, tr.target, func(w WorkerRecord, free Bytes) Bytes {
+		take, _ := room(ev.Table, e, w.Pass.Within(budget.PassBytes).Within(free))
+		short = min(cmp.Or(short, take), take)
+		return take
+	})
+	if reason != ReasonNone {
+		if tr.need = short; !tr.short.Set {
+			tr.short = alarmAt(at.Mono.Add(m.cfg.Limits.Queue))
+		}
+		tr.reason = reason // what it needs is known now: it is looked at again when somebody has that much
+		return
+	}
+	tr.need, tr.short = 0, alarm{}
+	e.Endpoint = worker.Value.Endpoint
+	free := m.roomOf(worker.Value, tr.target).Bytes
+	e.Bytes, e.Limit = room(ev.Table, e, worker.Value.Pass.Within(budget.PassBytes).Within(free))
 	tr.claim = e
 	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
 }
 
 // room is what an execution is going to take of the table as it is now, and what its worker takes at most.
-func room(t Table, e Execution, limits PassLimits, budget FailureRecord) (take, limit Bytes) {
+func room(t Table, e Execution, limits PassLimits) (take, limit Bytes) {
 	limits = limits.withDefaults()
-	pass, _ := PlanPass(t, e.Shards, limits.Within(budget.PassBytes).Turn(e.Number))
+	pass, _ := PlanPass(t, e.Shards, limits.Turn(e.Number))
 	return max(1, pass.Size), limits.Size
 }
 

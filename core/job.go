@@ -62,6 +62,7 @@ const (
 func (w *Worker) startRequested(at Moment, ev StartRequested) {
 	e := ev.Execution
 	j, busy := w.jobs[e.Target]
+	room := w.refuses(e)
 	switch {
 	case busy && j.exec.ID == e.ID:
 		w.out.add(AnswerStart{Request: ev.Request})
@@ -69,11 +70,11 @@ func (w *Worker) startRequested(at Moment, ev StartRequested) {
 	case e.Endpoint != w.cfg.Endpoint || e.Phase != Reserved || !w.register.live:
 		w.out.add(AnswerStart{ev.Request, ReasonNoWorker})
 		return
-	case w.draining:
-		w.out.add(AnswerStart{ev.Request, ReasonDraining})
-		return
-	case busy || len(w.jobs) >= w.cfg.Slots:
+	case busy:
 		w.out.add(AnswerStart{ev.Request, ReasonNoSlot})
+		return
+	case room != ReasonNone:
+		w.out.add(AnswerStart{ev.Request, room})
 		return
 	}
 	j = &job{exec: e, progressAt: at.Mono, progress: Progress{Execution: e.ID}}

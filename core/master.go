@@ -1,7 +1,10 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 )
 
 // Master is the machine of one master. Any number of them work side by side without a leader: each of
@@ -55,6 +58,8 @@ type track struct {
 	contradiction Failure     // what that look showed, to be confirmed
 	adopt         *adoption
 	claim         Execution // the reservation under way
+	need          Bytes     // what the last look found no room for
+	short         alarm     // from then on a worker is kept free for it
 	starting      bool      // the RPC under way asks for a start
 	watch         watch
 	settle        *settlement
@@ -159,11 +164,24 @@ func (m *Master) changed(at Moment, ev Changed) {
 	for _, t := range touched {
 		m.track(t).retry = alarm{} // what it waited for may be there now
 	}
-	// A registration that came or went matters to every target; it is rare.
-	for _, t := range sortedKeys(m.tracks) {
+	// A registration or a load matters to every target; who has waited longest gets the room.
+	for _, t := range m.oldestFirst() {
 		m.sight(at, m.tracks[t])
 		m.evaluate(at, m.tracks[t])
 	}
+}
+
+// oldestFirst are the targets by the age of their demand; those without any come last.
+func (m *Master) oldestFirst() []Target {
+	targets := sortedKeys(m.tracks)
+	first := func(t Target) WallMillis {
+		if d := m.view.Target(t).Demand.Value; !d.Empty() {
+			return d.First
+		}
+		return math.MaxInt64
+	}
+	slices.SortStableFunc(targets, func(a, b Target) int { return cmp.Compare(first(a), first(b)) })
+	return targets
 }
 
 // sight remembers since when each budget stands as it does. Retries are waited for from there, never

@@ -329,7 +329,7 @@ func TestAViewKeptUpToDateIsTheViewOfTheWhole(t *testing.T) {
 	t.Parallel()
 	keys := []string{
 		core.TableKey("db"), core.OwnerKey("db"), core.ExecutionKey("db/events"), core.AdmittedKey("db"), core.ProgressKey("db"), core.DemandKey("db"),
-		core.ModeKey("db"), core.PolicyKey("db"), core.FailureKey("db", "w1"), core.FailureKey("db", "w2"), core.MasterKey("m1"), core.WorkerKey("w1"), core.HistoryKey("db", 1),
+		core.ModeKey("db"), core.PolicyKey("db"), core.FailureKey("db", "w1"), core.FailureKey("db", "w2"), core.MasterKey("m1"), core.WorkerKey("w1"), core.LoadKey("w1"), core.HistoryKey("db", 1),
 	}
 	values := []string{`{}`, `"e1"`, `{"unknown":1}`, `nonsense`}
 	rapid.Check(t, func(t *rapid.T) {
@@ -353,7 +353,7 @@ func TestAViewKeptUpToDateIsTheViewOfTheWhole(t *testing.T) {
 					t.Fatalf("step by step\n%s\nas a whole\n%s", got, want)
 				}
 			}
-			if got, want := fmt.Sprint(v.Masters, v.Workers, v.Broken), fmt.Sprint(whole.Masters, whole.Workers, whole.Broken); got != want {
+			if got, want := fmt.Sprint(v.Masters, v.Workers, v.Loads, v.Broken), fmt.Sprint(whole.Masters, whole.Workers, whole.Loads, whole.Broken); got != want {
 				t.Fatalf("step by step\n%s\nas a whole\n%s", got, want)
 			}
 		}

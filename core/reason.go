@@ -18,6 +18,7 @@ const (
 	ReasonBadShard         Reason = "bad_shard"
 	ReasonNoWorker         Reason = "no_worker"
 	ReasonNoSlot           Reason = "no_slot"
+	ReasonNoBytes          Reason = "no_bytes"
 	ReasonKVDown           Reason = "kv_down"
 	ReasonLakeUnsafe       Reason = "lake_unsafe"
 	ReasonLakeChanged      Reason = "lake_changed"

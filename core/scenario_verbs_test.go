@@ -18,12 +18,12 @@ var verbs = map[string]func(*stage, command) error{
 	"run": (*stage).runFor, "advance": (*stage).advance, "flush": (*stage).flush, "client": (*stage).client,
 	"engines": (*stage).engines, "puts": (*stage).puts, "kv": (*stage).kvIs, "lake": (*stage).lakeIs,
 	"backup": (*stage).backup, "restore": (*stage).restore, "drop": (*stage).drop, "lose": (*stage).lose,
-	"show": (*stage).show, "post": (*stage).post,
+	"show": (*stage).show, "load": (*stage).load, "post": (*stage).post,
 	"gap": (*stage).gap, "busy": (*stage).busy, "number": (*stage).number,
 	"finish": (*stage).finish, "kill-engine": (*stage).killEngine, "work": (*stage).work,
 }
 
-// fleet masters=1 workers=2 owned=events,logs drain=old slots=1 skew=10h
+// fleet masters=1 workers=2 owned=events,logs drain=old slots=1 bytes=100 skew=10h
 func (s *stage) fleet(c command) error {
 	declares := core.Declaration{Owned: targets(c.set["owned"]), Draining: targets(c.set["drain"])}
 	masters, workers := len(s.w.procs), 0
@@ -39,7 +39,7 @@ func (s *stage) fleet(c command) error {
 	}
 	for i := range c.number("workers", 1) {
 		s.w.addWorker(fmt.Sprintf("w%d", workers+i+1), core.WorkerConfig{
-			Declares: declares, Slots: c.number("slots", 1), Limits: s.limits, Pass: s.pass,
+			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass,
 		})
 	}
 	return nil
@@ -334,6 +334,13 @@ func (s *stage) restore(c command) error {
 // drop events: the table is gone, and so is what we know of its rows
 func (s *stage) drop(c command) error {
 	delete(s.w.lake.tables, core.Target(c.object(0)))
+	return nil
+}
+
+// load w1: the room that a worker advertises
+func (s *stage) load(c command) error {
+	l := record[core.Load](s.w.kv, core.LoadKey(core.Endpoint(c.object(0))))
+	s.w.say("=", "%s: accepting %v, active %d, %d slots and %d bytes free", c.object(0), l.Accepting, l.Active, l.Slots, l.Bytes)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -16,6 +17,7 @@ type Worker struct {
 	// awaits routes answers to the job that waits for them.
 	awaits   map[EffectID]Target
 	register registration
+	load     advertisement
 	draining bool
 }
 
@@ -24,7 +26,8 @@ type WorkerConfig struct {
 	Endpoint Endpoint
 	Instance Instance
 	Address  string
-	Slots    int // executions at a time; 0 means 1
+	Slots    int   // executions at a time; 0 means 1
+	Bytes    Bytes // of SSTables at a time; 0 means a whole pass in each slot
 	Declares Declaration
 	Limits   Limits
 	Pass     PassLimits
@@ -35,13 +38,16 @@ func NewWorker(cfg WorkerConfig) *Worker {
 	cfg.Limits = cfg.Limits.withDefaults()
 	cfg.Pass = cfg.Pass.withDefaults()
 	cfg.Slots = max(1, cfg.Slots)
-	return &Worker{
+	cfg.Bytes = cmp.Or(cfg.Bytes, Bytes(cfg.Slots)*cfg.Pass.Size)
+	w := &Worker{
 		cfg: cfg, view: NewView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{},
 		register: registration{Key: WorkerKey(cfg.Endpoint), Value: Encode(WorkerRecord{
-			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots, Pass: cfg.Pass,
+			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots, Bytes: cfg.Bytes, Pass: cfg.Pass,
 			Declares: cfg.Declares, Capabilities: []Capability{OwnedMerge},
 		})},
 	}
+	w.advertise()
+	return w
 }
 
 // Step is the only mutator: it takes one event and returns what is to be done about it.
@@ -89,12 +95,13 @@ func (w *Worker) Step(at Moment, ev Event) []Effect {
 	default:
 		panic(fmt.Sprintf("a worker takes no %T", ev))
 	}
+	w.advertise()
 	return w.out.take()
 }
 
 // Next is when the worker wants a [Tick] at the latest.
 func (w *Worker) Next() (MonoTime, bool) {
-	next := w.register.alarm()
+	next := earliest(w.register.alarm(), w.load.retry)
 	for _, t := range sortedKeys(w.jobs) {
 		next = earliest(next, w.jobs[t].alarm(w.cfg.Limits))
 	}
@@ -136,6 +143,7 @@ func (w *Worker) job(t Target, e ExecutionID) *job {
 
 func (w *Worker) tick(at Moment) {
 	w.register.tick(at, &w.out)
+	w.load.tick(at)
 	for _, t := range sortedKeys(w.jobs) {
 		w.jobTick(at, w.jobs[t])
 	}
@@ -160,7 +168,7 @@ func (w *Worker) changed(at Moment, ev Changed) {
 // answered gives an answer to the job that waits for it; one that nobody waits for is stale.
 func (w *Worker) answered(at Moment, ev Event) {
 	id := answered(ev)
-	if w.register.answered(at, ev) {
+	if w.register.answered(at, ev) || w.load.answered(at, ev) {
 		return
 	}
 	t, ok := w.awaits[id]
