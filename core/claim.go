@@ -65,7 +65,7 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 		}
 	}
 	// Shards are taken out of the demand by a reservation, and put back by its release.
-	if tv.Execution.Present() {
+	if tv.Execution.Present() && tv.Execution.Value.Kind != KindSelf {
 		shards = slices.DeleteFunc(shards, func(s ShardID) bool { return slices.Contains(tv.Execution.Value.Shards, s) })
 	}
 	mode, reason := EffectiveMode(voices(m.view, tr.target, Seen[WorkerRecord]{}))
@@ -182,21 +182,14 @@ func closed(tv *TargetView) bool {
 	return slices.ContainsFunc(tv.Failures, func(f Seen[FailureRecord]) bool { return contradicts(Failure{Code: f.Value.Code}) })
 }
 
-// due are the shards that every budget of the target lets run now: the latest of the records counts, so
-// a new endpoint name starts nothing over (attack new-names). It sets the alarm for the next one.
+// due are the shards that may be tried now. It sets the alarm for the next one.
 func (m *Master) due(at Moment, tr *track, tv *TargetView, shards []ShardID) []ShardID {
 	if tr.now {
 		return shards
 	}
-	for _, f := range tv.Failures {
-		seen := at.Mono.Since(tr.sights[f.Key].at)
-		due := f.Value.Due(shards, seen)
-		if next := f.Value.NextDue(seen); len(due) < len(shards) && next > 0 {
-			tr.watch.due = earliest(tr.watch.due, alarmAt(at.Mono.Add(next-seen)))
-		}
-		shards = due
-	}
-	return shards
+	due, next := tr.sights.due(at, tv.Failures, shards)
+	tr.watch.due = earliest(tr.watch.due, next)
+	return due
 }
 
 // pick chooses the worker: among those with room, by rendezvous hashing, so that a table stays with one
@@ -252,8 +245,8 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		m.charge(at, tr, f)
 		return
 	case standing == StandsUnadopted:
-		tr.adopt = &adoption{}
-		m.adoptFrom(at, tr, ev)
+		tr.adopt = m.adoption(tr.target)
+		m.adopting(at, tr, ev)
 		return
 	}
 	if _, reason := m.obstacle(at, tr, tv); tv.Execution.Present() || reason != ReasonNone {

@@ -63,7 +63,7 @@ type track struct {
 	starting      bool      // the RPC under way asks for a start
 	watch         watch
 	settle        *settlement
-	sights        map[string]sight // budgets, since when we have seen them
+	sights        sights // budgets, since when we have seen them
 }
 
 type trackStep uint8
@@ -80,12 +80,6 @@ const (
 	trackSettling             // see settlement
 	trackWriting              // a latch or a charge
 )
-
-// sight is when a record was first seen as it is.
-type sight struct {
-	mod Revision
-	at  MonoTime
-}
 
 // Step is the only mutator: it takes one event and returns what is to be done about it.
 func (m *Master) Step(at Moment, ev Event) []Effect {
@@ -110,7 +104,8 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 			m.out.add(AnswerMerge{Request: ev.Request, Refused: ReasonRecovering})
 			break
 		}
-		tr.adopt = &adoption{Request: ev.Request, Forced: true}
+		tr.adopt = m.adoption(ev.Target)
+		tr.adopt.Request, tr.adopt.Forced = ev.Request, true
 		if tr.settle != nil {
 			// A recovery that waits for this very word goes on at once.
 			tr.settle.force(&m.out)
@@ -143,10 +138,14 @@ func (m *Master) Why(t Target) Reason {
 func (m *Master) track(t Target) *track {
 	tr, ok := m.tracks[t]
 	if !ok {
-		tr = &track{target: t, sights: map[string]sight{}}
+		tr = &track{target: t}
 		m.tracks[t] = tr
 	}
 	return tr
+}
+
+func (m *Master) adoption(t Target) *adoption {
+	return &adoption{Target: t, Rounds: m.cfg.Limits.BarrierRounds}
 }
 
 func (m *Master) changed(at Moment, ev Changed) {
@@ -166,7 +165,7 @@ func (m *Master) changed(at Moment, ev Changed) {
 	}
 	// A registration or a load matters to every target; who has waited longest gets the room.
 	for _, t := range m.oldestFirst() {
-		m.sight(at, m.tracks[t])
+		m.tracks[t].sights = m.tracks[t].sights.seeing(at, m.view.Target(t).Failures)
 		m.evaluate(at, m.tracks[t])
 	}
 }
@@ -182,20 +181,6 @@ func (m *Master) oldestFirst() []Target {
 	}
 	slices.SortStableFunc(targets, func(a, b Target) int { return cmp.Compare(first(a), first(b)) })
 	return targets
-}
-
-// sight remembers since when each budget stands as it does. Retries are waited for from there, never
-// until a time that somebody else's clock has written (attack clock-ahead).
-func (m *Master) sight(at Moment, tr *track) {
-	now := map[string]sight{}
-	for _, f := range m.view.Target(tr.target).Failures {
-		s, ok := tr.sights[f.Key]
-		if !ok || s.mod != f.Mod {
-			s = sight{f.Mod, at.Mono}
-		}
-		now[f.Key] = s
-	}
-	tr.sights = now
 }
 
 func (m *Master) answered(at Moment, ev Event) {
@@ -291,7 +276,8 @@ func (m *Master) evaluate(at Moment, tr *track) {
 	}
 	switch {
 	case tr.adopt != nil && !tv.Execution.Present():
-		m.adoptSurvey(tr)
+		tr.adopt.survey(&m.out)
+		m.wait(tr, trackAdopting, tr.adopt.await)
 	case !m.register.live:
 		tr.reason = ReasonKVDown // what we declare ourselves is not seen yet: a look would find nobody who owns it
 		tr.sweep = alarm{}       // looked for again once it is seen; an alarm that has rung must not stand
