@@ -67,7 +67,7 @@ func (w *Worker) startRequested(at Moment, ev StartRequested) {
 	case busy && j.exec.ID == e.ID:
 		w.out.add(AnswerStart{Request: ev.Request})
 		return
-	case e.Endpoint != w.cfg.Endpoint || e.Phase != Reserved || !w.register.live:
+	case e.Endpoint != w.cfg.Endpoint || e.Kind == KindSelf || e.Phase != Reserved || !w.register.live:
 		w.out.add(AnswerStart{ev.Request, ReasonNoWorker})
 		return
 	case busy:
@@ -77,10 +77,15 @@ func (w *Worker) startRequested(at Moment, ev StartRequested) {
 		w.out.add(AnswerStart{ev.Request, room})
 		return
 	}
-	j = &job{exec: e, progressAt: at.Mono, progress: Progress{Execution: e.ID}}
+	w.out.add(AnswerStart{Request: ev.Request})
+	w.take(at, e)
+}
+
+// take begins a job with a look at its table.
+func (w *Worker) take(at Moment, e Execution) {
+	j := &job{exec: e, progressAt: at.Mono, progress: Progress{Execution: e.ID}}
 	j.exec.Nonce = at.Fresh
 	w.jobs[e.Target] = j
-	w.out.add(AnswerStart{Request: ev.Request})
 	j.await = w.await(j, w.out.survey(e.Target))
 }
 

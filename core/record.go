@@ -204,6 +204,7 @@ type WorkerRecord struct {
 	Bytes        Bytes        `json:"bytes"` // of SSTables that it takes on at a time, in all slots
 	Pass         PassLimits   `json:"pass"`  // what one of its passes takes
 	Declares     Declaration  `json:"declares"`
+	Writes       []Written    `json:"writes,omitempty"` // what it merges itself while the table is direct
 	Capabilities []Capability `json:"capabilities"`
 }
 

@@ -39,10 +39,31 @@ func (s *stage) fleet(c command) error {
 	}
 	for i := range c.number("workers", 1) {
 		s.w.addWorker(fmt.Sprintf("w%d", workers+i+1), core.WorkerConfig{
-			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass,
+			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Self: s.writes(c),
 		})
 	}
 	return nil
+}
+
+// writes=events/s001,events/s002,logs generations=8: what the workers merge themselves, from how many generations on
+func (s *stage) writes(c command) core.SelfMerge {
+	self := core.SelfMerge{}
+	if n := c.number("generations", 0); n > 0 {
+		self.Trigger = core.Trigger{Generations: n}
+	}
+	for _, t := range targets(c.set["writes"]) {
+		name, shard, one := strings.Cut(string(t), "/")
+		if n := len(self.Writes); one && n > 0 && self.Writes[n-1].Target == core.Target(name) {
+			self.Writes[n-1].Shards = append(self.Writes[n-1].Shards, core.ShardID(shard))
+			continue
+		}
+		written := core.Written{Target: core.Target(name)}
+		if one {
+			written.Shards = []core.ShardID{core.ShardID(shard)}
+		}
+		self.Writes = append(self.Writes, written)
+	}
+	return self
 }
 
 func targets(list string) []core.Target {

@@ -33,7 +33,7 @@ func Reserve(j Judged, e Execution) Txn {
 	assert(tv.Table.Present() && e.Number == table.LastExecution+1, "reserve number %d of %s after %d", e.Number, e.Target, table.LastExecution)
 	table.LastExecution, table.LastID = e.Number, e.ID
 	conds := []Cond{
-		tv.Table.Unchanged(), tv.Latch.Unchanged(), tv.Policy.Unchanged(), tv.Demand.Unchanged(),
+		tv.Table.Unchanged(), tv.Latch.Unchanged(), tv.Policy.Unchanged(),
 		RangeUnchanged(MasterRange(), j.View.Revision), j.Worker.Unchanged(),
 		// The budgets that had to be due: none was charged since. However many there are, it is one
 		// comparison; that one has gone, by a success, does no harm.
@@ -45,17 +45,21 @@ func Reserve(j Judged, e Execution) Txn {
 	for _, m := range j.View.Masters {
 		conds = append(conds, m.Unchanged())
 	}
-	return Txn{
-		Name: "reserve",
-		If:   conds,
-		Then: []Op{
-			Put(TableKey(e.Target), Encode(table)),
-			Put(OwnerKey(e.Target), Encode(e.ID)),
-			Put(ExecutionKey(e.Target), Encode(e)),
-			tv.Demand.Value.Take(e.Shards).op(e.Target),
-		},
+	ops := []Op{
+		Put(TableKey(e.Target), Encode(table)),
+		Put(OwnerKey(e.Target), Encode(e.ID)),
+		Put(ExecutionKey(e.Target), Encode(e)),
 	}
+	if e.demanded() {
+		conds = append(conds, tv.Demand.Unchanged())
+		ops = append(ops, tv.Demand.Value.Take(e.Shards).op(e.Target))
+	}
+	return Txn{Name: "reserve", If: conds, Then: ops}
 }
+
+// demanded reports whether the execution serves the demand. A self-merge serves its own worker and leaves
+// the demand as it is, for whoever owns the table next.
+func (e Execution) demanded() bool { return e.Kind != KindSelf }
 
 // owned compares that e, exactly as it was seen, is still the execution that owns its target.
 func owned(e Execution) []Cond {
@@ -228,11 +232,15 @@ func Release(r Released) Txn {
 		after = budget.Value.Charged(failure, r.At).Suspecting(e, failure)
 		ops = append(ops, Put(budget.Key, Encode(after)))
 	}
-	demand := tv.Demand.Value
-	if back := r.unfinished(after); len(back) > 0 {
-		demand, _ = demand.Add(cmp.Or(e.Requested, r.At), back, "unfinished")
+	conds := append(owned(e), budget.Unchanged(), tv.Table.Unchanged())
+	if e.demanded() {
+		demand := tv.Demand.Value
+		if back := r.unfinished(after); len(back) > 0 {
+			demand, _ = demand.Add(cmp.Or(e.Requested, r.At), back, "unfinished")
+		}
+		conds = append(conds, tv.Demand.Unchanged())
+		ops = append(ops, demand.op(e.Target))
 	}
-	ops = append(ops, demand.op(e.Target))
 	counters := Counters{}
 	if tv.Progress.Present() && tv.Progress.Value.Execution == e.ID {
 		counters = tv.Progress.Value.Counters
@@ -247,11 +255,7 @@ func Release(r Released) Txn {
 		}
 		ops = append(ops, takeoverOps(e, why, r)...)
 	}
-	return Txn{
-		Name: "release",
-		If:   append(owned(e), budget.Unchanged(), tv.Demand.Unchanged(), tv.Table.Unchanged()),
-		Then: ops,
-	}
+	return Txn{Name: "release", If: conds, Then: ops}
 }
 
 // unfinished are the shards that still have something to merge: those of the execution, and on a table

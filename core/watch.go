@@ -82,6 +82,8 @@ func (m *Master) watchReserved(at Moment, tr *track, e Execution) {
 	switch {
 	case w.second.due(at.Mono) || tr.adopt != nil:
 		m.settle(at, tr, e, nil, Failure{Code: CodeQueueLimit, Detail: fmt.Sprintf("reserved for %s and not started within %v", e.Endpoint, m.cfg.Limits.Queue)})
+	case e.Kind == KindSelf:
+		w.probe = alarm{} // nobody starts it but the process that has reserved it
 	case w.probe.due(at.Mono):
 		w.probe = alarmAt(at.Mono.Add(m.cfg.Limits.Probe))
 		m.send(tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })

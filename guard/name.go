@@ -86,6 +86,7 @@ const (
 	MemoryIsRemembered        Name = "memory-is-remembered"         // a pass that ran out of memory bounds those after it
 	FailedPassIsHalved        Name = "failed-pass-is-halved"        // a pass that failed without a culprit is halved by shard
 	RoomIsAdvertised          Name = "room-is-advertised"           // a table is reserved only for a worker with a free slot and bytes
+	SelfMergeIsDirect         Name = "self-merge-is-direct"         // a worker merges a table itself only in direct mode
 	LongWaitIsServed          Name = "long-wait-is-served"          // a worker is kept free for what has waited long for room
 	TooLargeIsLeftOut         Name = "too-large-is-left-out"        // an SSTable that no worker can take stops only its shard
 )
