@@ -146,6 +146,9 @@ func (m *Master) replied(at Moment, tr *track, ev Replied) {
 	switch {
 	case !ev.OK:
 		m.unreached(tr, tv, e)
+	case ev.Refused == ReasonDraining && e.Phase == Reserved:
+		// It was told to take nothing new just after we had judged by its load: it never will start this.
+		m.settle(at, tr, e, nil, Failure{Code: CodeCancelled, Detail: fmt.Sprintf("worker %s takes nothing new any more", e.Endpoint)})
 	case ev.Refused != ReasonNone:
 		tr.watch.probe = alarmAt(at.Mono.Add(min(m.cfg.Limits.Probe, time.Second)))
 	case (!tr.starting || guard.Out(guard.StartAnswersNothing)) && !ev.Status.Known && e.Phase == Running:
