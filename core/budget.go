@@ -41,6 +41,9 @@ type BadShard struct {
 	Code       Code       `json:"code"`
 	Detail     string     `json:"detail,omitempty"`
 	Delay      int64      `json:"delay_ms"`
+	// Last tells one failure from the next: while nothing of this changes, its wait goes on, whatever else of
+	// the record changes.
+	Last WallMillis `json:"last_failure_ms,omitempty"`
 	// Alone: nothing names this shard, but passes fail with it; it is tried by itself, with a count of its own.
 	Alone    bool `json:"alone,omitempty"`
 	Attempts int  `json:"attempts,omitempty"`
@@ -76,9 +79,9 @@ func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
 	r.Delay = delay.Milliseconds()
 	r.Next = at + WallMillis(r.Delay)
 	if r.Class == Data && f.Shard != "" {
-		r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Shard, Generation: f.Generation, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay})
+		r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Shard, Generation: f.Generation, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay, Last: at})
 		if f.Other != "" {
-			r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Other, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay})
+			r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Other, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay, Last: at})
 		}
 		if !guard.Out(guard.BadShardWaitsAlone) {
 			r.Delay = 0 // the wait is theirs alone
@@ -116,37 +119,47 @@ func (r FailureRecord) Bad(s ShardID) bool {
 	return slices.ContainsFunc(r.BadShards, func(b BadShard) bool { return b.Shard == s })
 }
 
-// Due reports which of the shards may be tried, by a reader that first saw the record `seen` ago.
+// Due reports which of the shards may be tried, by a reader that first saw the record, and all its bad
+// shards, `seen` ago.
 //
 // While the retry is not due, nothing may be tried; a bad shard has a retry of its own as well. So the
 // others go on at once after a failure that named its shards, and a failure of the others brings no bad
 // shard back early.
 func (r FailureRecord) Due(shards []ShardID, seen time.Duration) []ShardID {
+	return r.due(shards, seen, func(BadShard) time.Duration { return seen })
+}
+
+func (r FailureRecord) due(shards []ShardID, seen time.Duration, bad func(BadShard) time.Duration) []ShardID {
 	if seen < time.Duration(r.Delay)*time.Millisecond {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(shards), func(s ShardID) bool {
-		return slices.ContainsFunc(r.BadShards, func(b BadShard) bool {
-			return b.Shard == s && seen < time.Duration(b.Delay)*time.Millisecond
-		})
+		return slices.ContainsFunc(r.BadShards, func(b BadShard) bool { return b.Shard == s && bad(b) < b.wait() })
 	})
 }
 
 // NextDue is the next moment, counted from the first sight of the record, after `seen` at which Due may
 // answer more; 0 if there is none.
 func (r FailureRecord) NextDue(seen time.Duration) time.Duration {
-	next := time.Duration(0)
-	consider := func(ms int64) {
-		if d := time.Duration(ms) * time.Millisecond; d > seen && (next == 0 || d < next) {
+	return seen + r.untilDue(seen, func(BadShard) time.Duration { return seen })
+}
+
+// untilDue is how long it takes until more may be due; less than nothing if that never comes.
+func (r FailureRecord) untilDue(seen time.Duration, bad func(BadShard) time.Duration) time.Duration {
+	next := -seen
+	consider := func(d time.Duration) {
+		if d > 0 && (next <= 0 || d < next) {
 			next = d
 		}
 	}
-	consider(r.Delay)
+	consider(time.Duration(r.Delay)*time.Millisecond - seen)
 	for _, b := range r.BadShards {
-		consider(b.Delay)
+		consider(b.wait() - bad(b))
 	}
 	return next
 }
+
+func (b BadShard) wait() time.Duration { return time.Duration(b.Delay) * time.Millisecond }
 
 func addBad(bad []BadShard, b BadShard) []BadShard {
 	bad = slices.DeleteFunc(slices.Clone(bad), func(o BadShard) bool { return o.Shard == b.Shard })

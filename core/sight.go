@@ -1,9 +1,30 @@
 package core
 
-// sight is when a record was first seen as it is.
+import "time"
+
+// sight is when a budget was first seen as it is, and each of its bad shards.
 type sight struct {
 	mod Revision
 	at  MonoTime
+	bad []badSight
+}
+
+type badSight struct {
+	bad BadShard
+	at  MonoTime
+}
+
+// since is how long a bad shard has been seen as it is. A record that changes for another reason, such as a
+// success of other shards, starts nobody's wait anew.
+func (s sight) since(at Moment) func(BadShard) time.Duration {
+	return func(b BadShard) time.Duration {
+		for _, seen := range s.bad {
+			if seen.bad == b {
+				return at.Mono.Since(seen.at)
+			}
+		}
+		return 0
+	}
 }
 
 // sights remember since when each budget of a target stands as it does. Retries are waited for from there,
@@ -15,10 +36,15 @@ func (s sights) seeing(at Moment, failures []Seen[FailureRecord]) sights {
 	now := sights{}
 	for _, f := range failures {
 		was, ok := s[f.Key]
-		if !ok || was.mod != f.Mod {
-			was = sight{f.Mod, at.Mono}
+		if ok && was.mod == f.Mod {
+			now[f.Key] = was
+			continue
 		}
-		now[f.Key] = was
+		next := sight{mod: f.Mod, at: at.Mono}
+		for _, b := range f.Value.BadShards {
+			next.bad = append(next.bad, badSight{b, at.Mono.Add(-was.since(at)(b))})
+		}
+		now[f.Key] = next
 	}
 	return now
 }
@@ -27,10 +53,10 @@ func (s sights) seeing(at Moment, failures []Seen[FailureRecord]) sights {
 // of the records counts, so a new endpoint name starts nothing over (attack new-names).
 func (s sights) due(at Moment, failures []Seen[FailureRecord], shards []ShardID) (due []ShardID, next alarm) {
 	for _, f := range failures {
-		seen := at.Mono.Since(s[f.Key].at)
-		due := f.Value.Due(shards, seen)
-		if wait := f.Value.NextDue(seen); len(due) < len(shards) && wait > 0 {
-			next = earliest(next, alarmAt(at.Mono.Add(wait-seen)))
+		seen, bad := at.Mono.Since(s[f.Key].at), s[f.Key].since(at)
+		due := f.Value.due(shards, seen, bad)
+		if wait := f.Value.untilDue(seen, bad); len(due) < len(shards) && wait > 0 {
+			next = earliest(next, alarmAt(at.Mono.Add(wait)))
 		}
 		shards = due
 	}

@@ -51,7 +51,7 @@ func (e Execution) generations() (n int) {
 
 // isolated makes the one shard that failed by itself wait by itself; the others are due at once.
 func (r FailureRecord) isolated(p ShardPlan, f Failure) FailureRecord {
-	b := BadShard{Shard: p.Shard, Generation: p.First, Code: f.Code, Detail: truncate(f.Detail, 256), Alone: true, Attempts: 1}
+	b := BadShard{Shard: p.Shard, Generation: p.First, Code: f.Code, Detail: truncate(f.Detail, 256), Alone: true, Attempts: 1, Last: r.Last}
 	if was := r.alone(p.Shard); was != nil {
 		b.Attempts += was.Attempts
 	}

@@ -204,6 +204,7 @@ func Release(r Released) Txn {
 	e, tv := r.Execution, r.Target
 	assert(e.Phase == Finished || e.Phase == Recovered, "release %s of %s in phase %s", e.ID, e.Target, e.Phase)
 	merged, failure := r.Outcome()
+	failure = e.blamed(failure)
 	budget := tv.Failure(e.Target, e.Charge)
 	table := tv.Table.Value
 	table.LastSeen = max(table.LastSeen, r.Table.Base.Version)
@@ -217,7 +218,7 @@ func Release(r Released) Txn {
 	case merged:
 		var gone bool
 		after, gone = budget.Value.Learned(e, r.Table.Base.Marks).Cleared(e.shards())
-		if e.End != nil && e.End.Shard != "" && !slices.Contains(e.shards(), e.End.Shard) {
+		if e.End != nil && e.blamed(*e.End).Shard != "" && !slices.Contains(e.shards(), e.End.Shard) {
 			// The pass is done, and it had to leave a bad shard out.
 			after.Target, after.Endpoint = e.Target, e.Charge
 			after, gone = after.Charged(*e.End, r.At), false
@@ -225,7 +226,7 @@ func Release(r Released) Txn {
 		switch {
 		case gone:
 			ops = append(ops, Delete(budget.Key))
-		case Encode(after) != Encode(budget.Value): // a write would start the wait of the bad shards anew
+		case Encode(after) != Encode(budget.Value): // a write starts the wait anew
 			ops = append(ops, Put(budget.Key, Encode(after)))
 		}
 	case failure.Code.Charged() && !guard.Out(guard.ReleaseCharges):
@@ -256,6 +257,18 @@ func Release(r Released) Txn {
 		ops = append(ops, takeoverOps(e, why, r)...)
 	}
 	return Txn{Name: "release", If: conds, Then: ops}
+}
+
+// blamed is a failure that names only shards which the execution has to do with. A report that names
+// another one says nothing of that one, which may be somebody else's.
+func (e Execution) blamed(f Failure) Failure {
+	if f.Shard != "" && !slices.Contains(e.Shards, f.Shard) {
+		f.Shard, f.Generation, f.Other = "", 0, ""
+	}
+	if f.Other != "" && !slices.Contains(e.Shards, f.Other) {
+		f.Other = ""
+	}
+	return f
 }
 
 // unfinished are the shards that still have something to merge: those of the execution, and on a table
