@@ -29,6 +29,9 @@ type FailureRecord struct {
 	// have been halved since: see suspect.go.
 	Suspects []ShardPlan `json:"failed_pass,omitempty"`
 	Split    int         `json:"split_depth,omitempty"`
+	// Queued counts the reservations in a row that nobody started in time. They charge nothing, and are waited
+	// for all the same.
+	Queued int `json:"queue_limits,omitempty"`
 	// PassBytes bounds the next pass after one that ran out of memory; 0 means that nothing does. It is kept
 	// when the rest is cleared (attack oom-loop).
 	PassBytes Bytes `json:"pass_bytes,omitempty"`
@@ -87,6 +90,17 @@ func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
 			r.Delay = 0 // the wait is theirs alone
 		}
 	}
+	return r
+}
+
+// Queueing is the budget after a reservation that nobody started in time: it backs off, uncharged.
+func (r FailureRecord) Queueing(f Failure, at WallMillis) FailureRecord {
+	if r.Queued++; r.Attempts == 0 {
+		r.Code, r.Class, r.LastError, r.Last = f.Code, f.Code.Class(), truncate(f.Detail, MaxErrorLength), at
+	}
+	delay, _ := retryDelay(Transient, min(r.Queued, AttentionFrom-1)) // nobody's failure: never hourly
+	r.Delay = delay.Milliseconds()
+	r.Next = at + WallMillis(r.Delay)
 	return r
 }
 

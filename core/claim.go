@@ -75,10 +75,16 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 		reason = ReasonDraining
 	case mode == Direct:
 		reason = ReasonNotSelected
+		if m.written(tr.target) {
+			reason = ReasonDirect
+		}
 	}
 	if reason != ReasonNone {
-		tr.reason = reason
+		tr.because(at, reason)
 		m.answerAll(tr, AnswerMerge{Pending: pending, Refused: reason})
+		return
+	}
+	if m.below(at, tr, tv, pending) && !asked {
 		return
 	}
 	why := "sweep"
@@ -96,6 +102,25 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 	}
 	m.wait(tr, trackPosting, m.out.commit(PostDemand(tv.Demand, tr.target, demand)))
 }
+
+// below reports whether less is pending than is worth asking for, and sees to it that its age is noticed.
+func (m *Master) below(at Moment, tr *track, tv *TargetView, pending int) bool {
+	trigger := m.trigger(tv)
+	switch {
+	case pending == 0 || tv.Execution.Present():
+		tr.pending = alarm{}
+	case !tr.pending.Set:
+		tr.pending = alarmAt(at.Mono)
+	}
+	tr.below = tr.pending.Set && tv.Demand.Value.Empty() && !trigger.Reached(pending, at.Mono.Since(tr.pending.At)) && !guard.Out(guard.DemandHasAThreshold)
+	if tr.below {
+		tr.sweep = earliest(tr.sweep, trigger.nextAt(tr.pending.At))
+	}
+	return tr.below
+}
+
+// trigger is what is worth a merge of a target.
+func (m *Master) trigger(tv *TargetView) Trigger { return tv.Policy.Pointer().Trigger(m.cfg.Trigger) }
 
 // confirm asks the KV itself before a table is closed, because the lake contradicts what we know of it: our
 // view may lag behind what somebody else has reserved, released or adopted since, or the look at the table
@@ -141,34 +166,18 @@ func (m *Master) maybeClaim(at Moment, tr *track, tv *TargetView) {
 	if reason != ReasonNoBytes && reason != ReasonNoSlot && reason != ReasonNone {
 		tr.short = alarm{}
 	}
-	if tr.reason = reason; reason == ReasonNone {
+	if tr.because(at, reason); reason == ReasonNone {
 		tr.claim = Execution{ID: "next", Target: tr.target, Kind: KindMerge, Endpoint: worker.Value.Endpoint, Bytes: max(1, tr.need)}
 		m.survey(tr, trackClaiming)
 	}
 }
 
 // obstacle is why the target can't be reserved right now, or the worker that it could be reserved for.
-func (m *Master) obstacle(at Moment, tr *track, tv *TargetView) (none Seen[WorkerRecord], reason Reason) {
-	mode, reason := EffectiveMode(voices(m.view, tr.target, Seen[WorkerRecord]{}))
-	switch {
-	case !m.register.live:
-		return none, ReasonKVDown
-	case reason != ReasonNone:
-		return none, reason
-	case mode == Draining:
-		return none, ReasonDraining
-	case mode != Owned:
-		return none, ReasonNotSelected
-	case tv.Demand.Value.Empty() && !attention(tv):
-		return none, ReasonNoDemand
-	case len(m.due(at, tr, tv, tv.Demand.Value.Shards)) == 0:
-		switch {
-		case closed(tv):
-			return none, ReasonLakeChanged
-		case attention(tv):
-			return none, ReasonAttention
-		}
-		return none, ReasonBackoff
+func (m *Master) obstacle(at Moment, tr *track, tv *TargetView) (Seen[WorkerRecord], Reason) {
+	s := m.situation(at, tr, tv)
+	s.Phase = "" // whoever reserves has looked at that
+	if reason := s.Reason(); reason != ReasonNone {
+		return Seen[WorkerRecord]{}, reason
 	}
 	return m.pick(at, tr.target, atLeast(tr.need))
 }
@@ -285,7 +294,7 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		if tr.need = short; !tr.short.Set {
 			tr.short = alarmAt(at.Mono.Add(m.cfg.Limits.Queue))
 		}
-		tr.reason = reason // what it needs is known now: it is looked at again when somebody has that much
+		tr.because(at, reason) // what it needs is known now: it is looked at again when somebody has that much
 		return
 	}
 	tr.need, tr.short = 0, alarm{}
@@ -311,7 +320,7 @@ func (m *Master) reserved(at Moment, tr *track, ev Committed) {
 		tr.now = false
 		m.out.note(e, CodeOK, fmt.Sprintf("execution %d reserved for %s", e.Number, e.Endpoint))
 		tr.watch = newWatch(at, e, m.cfg.Limits)
-		m.send(tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })
+		m.send(at, tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })
 	case NotApplied, Unknown:
 		// Something that it was judged by has changed, or nobody knows: the watch will show it.
 		tr.retry = alarmAt(at.Mono.Add(retryEvery))

@@ -38,6 +38,8 @@ func (w *Worker) Load() Load {
 func (w *Worker) refuses(e Execution) Reason {
 	l := w.Load()
 	switch {
+	case w.cfg.Unsafe != "":
+		return ReasonLakeUnsafe
 	case !l.Accepting:
 		return ReasonDraining
 	case l.Slots == 0:
@@ -133,6 +135,8 @@ func (m *Master) roomOf(w WorkerRecord, but Target) (l Load) {
 func (m *Master) fits(w WorkerRecord, t Target, wants need) Reason {
 	l := m.roomOf(w, t)
 	switch {
+	case w.Unsafe != "":
+		return ReasonLakeUnsafe
 	case guard.Out(guard.RoomIsAdvertised):
 		return ReasonNone
 	case !l.Accepting:

@@ -61,3 +61,28 @@ func registered(t *rapid.T, w *core.Worker, at core.Moment) bool {
 	t.Fatal("expected the worker to register")
 	return false
 }
+
+func TestReservationsThatNobodyStartsBackOffAndChargeNobody(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var r core.FailureRecord
+		for range rapid.IntRange(0, 5).Draw(t, "failures") {
+			r = r.Charged(core.Failure{Code: core.CodeStorage}, 7)
+		}
+		before := r
+		last := int64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "limits") {
+			r = r.Queueing(core.Failure{Code: core.CodeQueueLimit}, 7)
+			if r.Attempts != before.Attempts || r.Attention != before.Attention || before.Attempts > 0 && r.Code != before.Code {
+				t.Fatalf("somebody was charged: %+v, was %+v", r, before)
+			}
+			if r.Delay < last || r.Delay < 2000 || r.Delay > 900_000 {
+				t.Fatalf("waits %d ms after %d ms", r.Delay, last)
+			}
+			last = r.Delay
+		}
+		if _, empty := r.Cleared([]core.ShardID{"s1"}); !empty {
+			t.Fatalf("a success leaves %+v", r)
+		}
+	})
+}

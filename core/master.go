@@ -27,11 +27,16 @@ type MasterConfig struct {
 	Address  string
 	Declares Declaration
 	Limits   Limits
+	// Trigger says what is worth a merge where a table's policy says nothing; the zero value is one SSTable.
+	Trigger Trigger
 }
 
 // NewMaster makes a master that knows nothing yet.
 func NewMaster(cfg MasterConfig) *Master {
 	cfg.Limits = cfg.Limits.withDefaults()
+	if cfg.Trigger == (Trigger{}) {
+		cfg.Trigger = Trigger{Generations: 1}
+	}
 	return &Master{
 		cfg: cfg, view: NewView(), tracks: map[Target]*track{}, awaits: map[EffectID]Target{},
 		register: registration{Key: MasterKey(cfg.ID), Value: Encode(MasterRecord{
@@ -49,8 +54,12 @@ type track struct {
 	await  EffectID
 	retry  alarm // look again then, whatever happens
 	sweep  alarm // the next look at an owned table by ourselves
-	reason Reason
 	said   string
+
+	reason      Reason // why it does not run, and since when
+	reasonSince MonoTime
+	below       bool  // what is pending is not worth asking for yet
+	pending     alarm // when this master saw something pending first
 
 	requests      []RequestID // merges to answer after the next look
 	now           bool        // a person asked: the next attempt does not wait for a budget
@@ -125,14 +134,6 @@ func (m *Master) Next() (MonoTime, bool) {
 		next = earliest(next, m.tracks[t].alarm())
 	}
 	return next.At, next.Set
-}
-
-// Why is the reason why the target does not run right now, as this master sees it.
-func (m *Master) Why(t Target) Reason {
-	if tr, ok := m.tracks[t]; ok {
-		return tr.reason
-	}
-	return ReasonNotSelected
 }
 
 func (m *Master) track(t Target) *track {
@@ -256,7 +257,7 @@ func (m *Master) evaluate(at Moment, tr *track) {
 	tv := m.view.Target(tr.target)
 	switch {
 	case tv.Broken:
-		tr.reason = ReasonModeDisagreement // unreadable: nothing runs
+		tr.because(at, m.situation(at, tr, tv).Reason())
 		tr.retry = alarmAt(at.Mono.Add(m.cfg.Limits.Poll))
 		m.answerAll(tr, AnswerMerge{Refused: ReasonModeDisagreement})
 		if tr.adopt != nil {
@@ -279,8 +280,8 @@ func (m *Master) evaluate(at Moment, tr *track) {
 		tr.adopt.survey(&m.out)
 		m.wait(tr, trackAdopting, tr.adopt.await)
 	case !m.register.live:
-		tr.reason = ReasonKVDown // what we declare ourselves is not seen yet: a look would find nobody who owns it
-		tr.sweep = alarm{}       // looked for again once it is seen; an alarm that has rung must not stand
+		tr.because(at, ReasonKVDown) // what we declare ourselves is not seen yet: a look would find nobody who owns it
+		tr.sweep = alarm{}           // looked for again once it is seen; an alarm that has rung must not stand
 	case len(tr.requests) > 0 || m.sweepDue(at, tr, tv):
 		m.look(at, tr)
 	case !tv.Execution.Present():

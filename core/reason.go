@@ -8,6 +8,7 @@ const (
 	ReasonNone             Reason = ""
 	ReasonNotSelected      Reason = "not_selected"
 	ReasonNoDemand         Reason = "no_demand"
+	ReasonBelowThreshold   Reason = "below_threshold"
 	ReasonDirect           Reason = "direct"
 	ReasonLatched          Reason = "latched"
 	ReasonDraining         Reason = "draining"

@@ -205,6 +205,7 @@ type WorkerRecord struct {
 	Pass         PassLimits   `json:"pass"`  // what one of its passes takes
 	Declares     Declaration  `json:"declares"`
 	Writes       []Written    `json:"writes,omitempty"` // what it merges itself while the table is direct
+	Unsafe       string       `json:"unsafe,omitempty"` // why it can't run anything on its lake
 	Capabilities []Capability `json:"capabilities"`
 }
 

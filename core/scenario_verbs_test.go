@@ -18,7 +18,7 @@ var verbs = map[string]func(*stage, command) error{
 	"run": (*stage).runFor, "advance": (*stage).advance, "flush": (*stage).flush, "client": (*stage).client,
 	"engines": (*stage).engines, "puts": (*stage).puts, "kv": (*stage).kvIs, "lake": (*stage).lakeIs,
 	"backup": (*stage).backup, "restore": (*stage).restore, "drop": (*stage).drop, "lose": (*stage).lose,
-	"show": (*stage).show, "load": (*stage).load, "post": (*stage).post,
+	"show": (*stage).show, "load": (*stage).load, "policy": (*stage).policy, "post": (*stage).post,
 	"gap": (*stage).gap, "busy": (*stage).busy, "number": (*stage).number,
 	"finish": (*stage).finish, "kill-engine": (*stage).killEngine, "work": (*stage).work,
 }
@@ -39,7 +39,7 @@ func (s *stage) fleet(c command) error {
 	}
 	for i := range c.number("workers", 1) {
 		s.w.addWorker(fmt.Sprintf("w%d", workers+i+1), core.WorkerConfig{
-			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Self: s.writes(c),
+			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Self: s.writes(c), Unsafe: c.set["unsafe"],
 		})
 	}
 	return nil
@@ -355,6 +355,22 @@ func (s *stage) restore(c command) error {
 // drop events: the table is gone, and so is what we know of its rows
 func (s *stage) drop(c command) error {
 	delete(s.w.lake.tables, core.Target(c.object(0)))
+	return nil
+}
+
+// policy events generations=4 seconds=0 mode=owned: what its policy says
+func (s *stage) policy(c command) error {
+	p := core.Policy{Mode: core.Mode(c.set["mode"])}
+	if _, set := c.set["generations"]; set {
+		n := c.number("generations", 0)
+		p.PendingGenerations = &n
+	}
+	if _, set := c.set["seconds"]; set {
+		n := int64(c.number("seconds", 0))
+		p.PendingSeconds = &n
+	}
+	s.w.kv.apply(core.Txn{Name: "policy", Then: []core.Op{core.Put(core.PolicyKey(core.Target(c.object(0))), core.Encode(p))}}, "")
+	s.w.changed()
 	return nil
 }
 

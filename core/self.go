@@ -95,7 +95,7 @@ func (w *Worker) selfEvaluate(at Moment, s *selfMerge) {
 func (w *Worker) mayMerge(tv *TargetView, t Target) bool {
 	mode, reason := EffectiveMode(voices(w.view, t, ownWorker(w.view, w.cfg.Endpoint)))
 	switch {
-	case !w.register.live, w.draining, tv.Broken, tv.Execution.Present(), w.jobs[t] != nil:
+	case !w.register.live, w.cfg.Unsafe != "", w.draining, tv.Broken, tv.Execution.Present(), w.jobs[t] != nil:
 		return false
 	case (mode != Direct || reason != ReasonNone) && !guard.Out(guard.SelfMergeIsDirect):
 		return false
@@ -154,8 +154,8 @@ func (w *Worker) selfLooked(at Moment, s *selfMerge, ev Surveyed) {
 	if !s.since.Set {
 		s.since = alarmAt(at.Mono)
 	}
-	if !w.cfg.Self.Trigger.Reached(pending, at.Mono.Since(s.since.At)) {
-		s.look = earliest(s.look, w.cfg.Self.Trigger.nextAt(s.since.At))
+	if trigger := tv.Policy.Pointer().Trigger(w.cfg.Self.Trigger); !trigger.Reached(pending, at.Mono.Since(s.since.At)) {
+		s.look = earliest(s.look, trigger.nextAt(s.since.At))
 		return
 	}
 	due, next := s.sights.due(at, tv.Failures, shards)

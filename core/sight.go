@@ -62,3 +62,13 @@ func (s sights) due(at Moment, failures []Seen[FailureRecord], shards []ShardID)
 	}
 	return shards, next
 }
+
+// waits reports whether a failure of the whole target is still waited for, whatever its shards do.
+func (s sights) waits(at Moment, failures []Seen[FailureRecord]) bool {
+	for _, f := range failures {
+		if at.Mono.Since(s[f.Key].at) < time.Duration(f.Value.Delay)*time.Millisecond {
+			return true
+		}
+	}
+	return false
+}

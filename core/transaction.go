@@ -232,6 +232,8 @@ func Release(r Released) Txn {
 	case failure.Code.Charged() && !guard.Out(guard.ReleaseCharges):
 		after = budget.Value.Charged(failure, r.At).Suspecting(e, failure)
 		ops = append(ops, Put(budget.Key, Encode(after)))
+	case failure.Code == CodeQueueLimit && !guard.Out(guard.QueueLimitBacksOff):
+		ops = append(ops, Put(budget.Key, Encode(budget.Value.Queueing(failure, r.At))))
 	}
 	conds := append(owned(e), budget.Unchanged(), tv.Table.Unchanged())
 	if e.demanded() {

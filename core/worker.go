@@ -34,6 +34,9 @@ type WorkerConfig struct {
 	Limits   Limits
 	Pass     PassLimits
 	Self     SelfMerge
+	// Unsafe says why the lake that this worker sees can't keep what the protocol builds on; then it runs
+	// nothing.
+	Unsafe string
 }
 
 // NewWorker makes a worker that knows nothing yet.
@@ -47,7 +50,7 @@ func NewWorker(cfg WorkerConfig) *Worker {
 		cfg: cfg, view: NewView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{}, orphans: map[Target]*orphan{},
 		register: registration{Key: WorkerKey(cfg.Endpoint), Value: Encode(WorkerRecord{
 			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots, Bytes: cfg.Bytes, Pass: cfg.Pass,
-			Declares: cfg.Declares, Writes: cfg.Self.Writes, Capabilities: []Capability{OwnedMerge},
+			Declares: cfg.Declares, Writes: cfg.Self.Writes, Unsafe: cfg.Unsafe, Capabilities: []Capability{OwnedMerge},
 		})},
 	}
 	for _, written := range cfg.Self.Writes {
