@@ -93,7 +93,8 @@ func newWalk(seed uint64) *walk {
 	}
 	for i := range 1 + k.rng.IntN(3) {
 		k.w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{
-			Declares: declares, Limits: walkLimits, Slots: 1 + k.rng.IntN(2), Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6)},
+			Declares: declares, Limits: walkLimits, Slots: 1 + k.rng.IntN(2), Bytes: core.Bytes(k.rng.IntN(12)),
+			Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6), Size: core.Bytes(2 + k.rng.IntN(8))},
 		})
 	}
 	for _, name := range k.tables {
@@ -195,7 +196,12 @@ func (k *walk) act() {
 	t := w.lake.tables[name]
 	switch n := k.rng.IntN(100); {
 	case n < 35:
-		t.flush(t.shards[k.rng.IntN(len(t.shards))])
+		s := t.shards[k.rng.IntN(len(t.shards))]
+		t.flush(s)
+		s.sstables[len(s.sstables)-1].size = core.Bytes(k.rng.IntN(5) - 1) // some are not measured
+		if k.chance(5) {
+			s.sstables[len(s.sstables)-1].size = 30 // more than any worker has room for
+		}
 	case n < 45:
 		t.foreign()
 	case n < 52:
@@ -242,6 +248,11 @@ func (k *walk) act() {
 		}
 	case n < 97:
 		w.engines = engineScript{}
+	case n < 98:
+		if _, ok := p.machine.(*core.Worker); ok {
+			w.say("---", "%s is drained", p.name)
+			w.deliver(p, core.DrainRequested{})
+		}
 	}
 }
 
@@ -264,7 +275,8 @@ func (k *walk) script(t *table) {
 		{}, {silent: true}, {deaf: true}, {strict: true}, {lying: true},
 		{fail: core.Failure{Code: core.CodeEngineOOM, Detail: "out of memory"}},
 		{fail: core.Failure{Code: core.CodeSSTableCorrupt, Detail: "corrupt", Shard: t.shards[0].id, Generation: 1}},
-	}[k.rng.IntN(7)]
+		{memory: core.Bytes(1 + k.rng.IntN(4))}, {chokes: t.shards[k.rng.IntN(len(t.shards))].id},
+	}[k.rng.IntN(9)]
 }
 
 // calm ends all faults; what is on its way still arrives when it likes.
@@ -281,6 +293,10 @@ func (k *walk) calm() {
 			w.boot(p)
 		case p.paused:
 			w.resume(p)
+		}
+		if m, ok := p.machine.(*core.Worker); ok && !m.Load().Accepting {
+			w.kill(p) // whoever drains a worker stops it and starts another
+			w.boot(p)
 		}
 		w.heal(p)
 		for _, name := range slices.Sorted(maps.Keys(p.engines)) {
