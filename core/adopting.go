@@ -17,6 +17,7 @@ type adoption struct {
 	Request RequestID // who asked for it, if somebody did
 
 	await   EffectID
+	above   Version // the base as it was looked at, before the KV confirms that the id is still ours to write
 	begun   *TableRecord
 	version Version     // the version that carries the id
 	shards  []Watermark // still to be fenced
@@ -41,6 +42,11 @@ func (a *adoption) handle(at Moment, ev Event, tv *TargetView, o *outbox) (adopt
 	switch ev := ev.(type) {
 	case Surveyed:
 		return a.from(at, ev, tv, o)
+	case ReadDone:
+		if record := ViewOf(ev.Revision, ev.Records).Target(a.Target).Table.Raw; (!ev.OK || record != Encode(*a.begun)) && !guard.Out(guard.AdoptionConfirmed) {
+			return overtaken, Failure{}
+		}
+		a.occupy(at, Watermark{Base, a.above + 1}, o)
 	case FenceDone:
 		if ev.Outcome == Unknown {
 			if ev.Failure.OK() {
@@ -92,7 +98,11 @@ func (a *adoption) from(at Moment, ev Surveyed, tv *TargetView, o *outbox) (adop
 		return adopting, Failure{}
 	}
 	if id := ev.Table.Base.TableID; id != a.begun.ID && (id == "" || !guard.Out(guard.AdoptionOverwritesID)) {
-		a.occupy(at, Watermark{Base, ev.Table.Base.Version + 1}, o)
+		// Somebody may have begun to adopt the table anew with another id, a person above all, and may even
+		// have written it: then ours would be the wrong one. Nobody can have from here on without taking
+		// the version that ours is to be, so asking after the look is enough.
+		a.above = ev.Table.Base.Version
+		a.await = o.read(Range{Key: TableKey(a.Target)})
 		return adopting, Failure{}
 	}
 	a.version = ev.Table.Base.Version

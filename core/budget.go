@@ -120,8 +120,9 @@ func (r FailureRecord) Waived() FailureRecord {
 func (r FailureRecord) Cleared(merged []ShardID) (out FailureRecord, empty bool) {
 	bad := slices.DeleteFunc(slices.Clone(r.BadShards), func(b BadShard) bool { return slices.Contains(merged, b.Shard) })
 	if len(bad) > 0 {
-		// The good shards are fine again; the bad ones keep their attention and their own retry.
-		r.BadShards = bad
+		// The good shards are fine again and wait for nothing; the bad ones keep their attention and their own
+		// retry.
+		r.BadShards, r.Delay = bad, 0
 		return r, false
 	}
 	out = FailureRecord{Target: r.Target, Endpoint: r.Endpoint, Suspects: r.Suspects, Split: r.Split, PassBytes: r.PassBytes}

@@ -54,6 +54,7 @@ func (w *Worker) refuses(e Execution) Reason {
 type advertisement struct {
 	written Load // as it stands there, as far as we know
 	asked   Load
+	absent  bool
 	await   EffectID
 	retry   alarm
 }
@@ -64,9 +65,15 @@ func (w *Worker) advertise() {
 	a := &w.load
 	now := w.Load()
 	if !w.register.live {
-		a.written = Load{} // it comes back with the registration
+		a.written, a.absent = Load{}, true
 		w.register.Beside = PutLeased(LoadKey(w.cfg.Endpoint), Encode(now))
 		return
+	}
+	if a.absent {
+		a.absent = false // it came with the registration
+		if Encode(now) == w.register.wrote {
+			a.written = now
+		}
 	}
 	if now == a.written || a.await != 0 || a.retry.Set {
 		return

@@ -8,6 +8,7 @@ type registration struct {
 	Key, Value string
 	// Beside is written with it, if set: another leased record that must not be missing while it stands.
 	Beside Op
+	wrote  string // what was written beside it last
 	await  EffectID
 	retry  alarm
 	live   bool
@@ -36,7 +37,7 @@ func standing[R any](seen []Seen[R], key string) string {
 func (r *registration) write(o *outbox) {
 	then := []Op{PutLeased(r.Key, r.Value)}
 	if r.Beside.Key != "" {
-		then = append(then, r.Beside)
+		then, r.wrote = append(then, r.Beside), r.Beside.Value
 	}
 	r.await = o.commit(Txn{Name: "register", If: []Cond{Absent(r.Key)}, Then: then})
 }

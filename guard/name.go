@@ -71,6 +71,7 @@ const (
 const (
 	LakeKnowsMore          Name = "lake-knows-more"         // executions that only the lake knows close the table
 	FenceToWatermark       Name = "fence-to-watermark"      // every admitted version is occupied
+	AdoptionConfirmed      Name = "adoption-confirmed"      // an id is written only while the KV says that it is the table's
 	AdoptionOverwritesID   Name = "adoption-overwrites-id"  // adoption writes a new id over one that is there
 	ContradictionConfirmed Name = "contradiction-confirmed" // a lake is said to contradict the KV only by a record that has not changed
 )
