@@ -170,7 +170,7 @@ func (m *Master) reserved(at Moment, tr *track, ev Committed) {
 	switch ev.Outcome {
 	case Applied:
 		e := tr.claim
-		tr.now = false
+		tr.now, tr.below, tr.pending = false, false, alarm{}
 		m.out.note(e, CodeOK, fmt.Sprintf("execution %d reserved for %s", e.Number, e.Endpoint))
 		tr.watch = newWatch(at, e, m.cfg.Limits)
 		m.send(at, tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })

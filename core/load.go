@@ -169,10 +169,11 @@ func (m *Master) kept(at Moment, w WorkerRecord, but Target) bool {
 	return false
 }
 
-// preferred is the worker that a target goes to while all of them have room.
+// preferred is the worker that a target would go to if all of them had room.
 func (m *Master) preferred(t Target) (best Endpoint) {
 	for _, s := range m.view.Workers {
-		if e := s.Value.Endpoint; best == "" || weight(t, e) > weight(t, best) {
+		e := s.Value.Endpoint
+		if able := s.Value.Unsafe == "" && m.roomOf(s.Value, t).Accepting; able && (best == "" || weight(t, e) > weight(t, best)) {
 			best = e
 		}
 	}

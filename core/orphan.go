@@ -3,6 +3,8 @@ package core
 import (
 	"fmt"
 	"time"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // Self-merges have no master that must exist, so workers recover those whose worker is gone: at its start
@@ -42,7 +44,9 @@ func (w *Worker) orphaned(at Moment, t Target) {
 		o.due = alarm{} // it lives, or another process of its name does, which recovers it by itself
 		return
 	}
-	if !o.due.Set {
+	// A worker that slept has not seen whether the other one came back meanwhile: a fresh window.
+	slept := !ours && o.due.Set && at.Mono.Since(o.due.At) > w.cfg.Limits.sampleGap() && !guard.Out(guard.SleepIsNoEvidence)
+	if !o.due.Set || slept {
 		o.due = alarmAt(at.Mono)
 		if !ours {
 			o.due = alarmAt(at.Mono.Add(orphanAfter))
