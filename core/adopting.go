@@ -8,123 +8,150 @@ import (
 
 // adoption is one run of the steps that bring a table under the protocol: choose its id in the KV, write
 // it into the table, occupy latest + 1 of every shard, record that it is done. Every step can be made
-// again by anybody.
+// again by anybody; masters run it for owned tables, workers for those that they merge themselves.
 type adoption struct {
-	Request RequestID // who asked for it, if somebody did
+	Target Target
+	Rounds int // tries to write the id, at most
 	// Forced: a person asked for it; the table gets a new id whatever stands at its path.
 	Forced  bool
-	Begun   *TableRecord
-	Version Version     // the version that carries the id
-	Shards  []Watermark // still to be fenced
-	Rounds  int
+	Request RequestID // who asked for it, if somebody did
+
+	await   EffectID
+	above   Version // the base as it was looked at, before the KV confirms that the id is still ours to write
+	begun   *TableRecord
+	version Version     // the version that carries the id
+	shards  []Watermark // still to be fenced
+	round   int
 }
 
-func (m *Master) adoptSurvey(tr *track) {
-	m.wait(tr, trackAdopting, m.out.survey(tr.target))
-}
+// adoptResult is what came of an adoption.
+type adoptResult uint8
 
-// adopting takes the answer to the step under way.
-func (m *Master) adopting(at Moment, tr *track, ev Event) {
-	a := tr.adopt
+const (
+	adopting   adoptResult = iota
+	adopted                // recorded as done
+	overtaken              // the table's record has changed meanwhile, or nobody knows: begin again from what the watch shows
+	notAdopted             // the failure says why
+)
+
+func (a *adoption) survey(o *outbox) { a.await = o.survey(a.Target) }
+
+// handle takes the answer to the step under way; tv is what is known of the table's records.
+func (a *adoption) handle(at Moment, ev Event, tv *TargetView, o *outbox) (adoptResult, Failure) {
+	a.await = 0
 	switch ev := ev.(type) {
 	case Surveyed:
-		m.adoptFrom(at, tr, ev)
+		return a.from(at, ev, tv, o)
+	case ReadDone:
+		if record := ViewOf(ev.Revision, ev.Records).Target(a.Target).Table.Raw; (!ev.OK || record != Encode(*a.begun)) && !guard.Out(guard.AdoptionConfirmed) {
+			return overtaken, Failure{}
+		}
+		a.occupy(at, Watermark{Base, a.above + 1}, o)
 	case FenceDone:
 		if ev.Outcome == Unknown {
 			if ev.Failure.OK() {
 				ev.Failure = Failure{Code: CodeStorage, Detail: "nobody can tell whether the adoption was written; it is tried again"}
 			}
-			m.adoptFailed(at, tr, ev.Failure)
-			return
+			return notAdopted, ev.Failure
 		}
-		if a.Version > 0 {
+		if a.version > 0 {
 			// A shard: if a writer took the number instead, it is occupied just as well.
-			a.Shards = a.Shards[1:]
-			m.adoptShard(at, tr)
-			return
+			a.shards = a.shards[1:]
+			a.next(at, tv, o)
+		} else {
+			a.survey(o) // the base: does it carry our id now?
 		}
-		m.adoptSurvey(tr) // the base: does it carry our id now?
 	case Committed:
-		m.adoptCommitted(at, tr, ev)
+		switch {
+		case ev.Outcome != Applied:
+			return overtaken, Failure{}
+		case a.version > 0:
+			o.add(Note{Target: a.Target, Text: fmt.Sprintf("adopted as %s at v%d", a.begun.ID, a.version)})
+			return adopted, Failure{}
+		}
+		a.survey(o)
 	}
+	return adopting, Failure{}
 }
 
-// adoptFrom takes the next step from the table as it is.
-func (m *Master) adoptFrom(at Moment, tr *track, ev Surveyed) {
-	a := tr.adopt
+// from takes the next step from the table as it is.
+func (a *adoption) from(at Moment, ev Surveyed, tv *TargetView, o *outbox) (adoptResult, Failure) {
 	f := ev.Failure
 	if f.OK() {
 		f = Adoptable(ev.Table)
 	}
-	if a.Rounds++; f.OK() && a.Rounds > m.cfg.Limits.BarrierRounds {
-		f = Failure{Code: CodeBaseContended, Detail: fmt.Sprintf("the id of %s could not be written in %d tries: its base is committed to all the time", tr.target, m.cfg.Limits.BarrierRounds)}
+	if a.round++; f.OK() && a.round > a.Rounds {
+		f = Failure{Code: CodeBaseContended, Detail: fmt.Sprintf("the id of %s could not be written in %d tries: its base is committed to all the time", a.Target, a.Rounds)}
 	}
 	if !f.OK() {
-		m.adoptFailed(at, tr, f)
-		return
+		return notAdopted, f
 	}
-	seen := m.view.Target(tr.target).Table
+	seen := tv.Table
 	switch {
-	case a.Begun == nil && seen.Present() && seen.Value.Adopted == 0 && seen.Value.Scheme == ev.Table.Base.Scheme && !a.Forced:
+	case a.begun == nil && seen.Present() && seen.Value.Adopted == 0 && seen.Value.Scheme == ev.Table.Base.Scheme && !a.Forced:
 		begun := seen.Value // somebody began it: the same id
-		a.Begun = &begun
-	case a.Begun == nil:
-		rec, txn := BeginAdoption(seen, tr.target, TableID(at.Fresh), ev.Table.Base.Scheme, ev.Numbers)
-		a.Begun = &rec
-		m.wait(tr, trackAdopting, m.out.commit(txn))
-		return
+		a.begun = &begun
+	case a.begun == nil:
+		rec, txn := BeginAdoption(seen, a.Target, TableID(at.Fresh), ev.Table.Base.Scheme, ev.Numbers)
+		a.begun = &rec
+		a.await = o.commit(txn)
+		return adopting, Failure{}
 	}
-	if id := ev.Table.Base.TableID; id != a.Begun.ID && (id == "" || !guard.Out(guard.AdoptionOverwritesID)) {
-		id := m.out.id()
-		m.wait(tr, trackAdopting, id)
-		m.out.add(PutFence{ID: id, Target: tr.target, Resource: Base, Version: ev.Table.Base.Version + 1, TableID: a.Begun.ID, Scheme: a.Begun.Scheme, Adopt: true, Wall: at.Wall})
-		return
+	if id := ev.Table.Base.TableID; id != a.begun.ID && (id == "" || !guard.Out(guard.AdoptionOverwritesID)) {
+		// Somebody may have begun to adopt the table anew with another id, a person above all, and may even
+		// have written it: then ours would be the wrong one. Nobody can have from here on without taking
+		// the version that ours is to be, so asking after the look is enough.
+		a.above = ev.Table.Base.Version
+		a.await = o.read(Range{Key: TableKey(a.Target)})
+		return adopting, Failure{}
 	}
-	a.Version = ev.Table.Base.Version
-	a.Shards = AdoptionSteps(ev.Table)[1:]
-	m.adoptShard(at, tr)
+	a.version = ev.Table.Base.Version
+	a.shards = AdoptionSteps(ev.Table)[1:]
+	a.next(at, tv, o)
+	return adopting, Failure{}
 }
 
-func (m *Master) adoptShard(at Moment, tr *track) {
-	a := tr.adopt
-	if len(a.Shards) == 0 {
-		var waived []Seen[FailureRecord]
-		if a.Forced {
-			waived = m.view.Target(tr.target).Failures
-		}
-		m.wait(tr, trackAdopting, m.out.commit(EndAdoption(*a.Begun, tr.target, a.Version, waived...)))
+// next occupies the next shard, or records that all are.
+func (a *adoption) next(at Moment, tv *TargetView, o *outbox) {
+	if len(a.shards) > 0 {
+		a.occupy(at, a.shards[0], o)
 		return
 	}
-	id := m.out.id()
-	m.wait(tr, trackAdopting, id)
-	m.out.add(PutFence{ID: id, Target: tr.target, Resource: a.Shards[0].Resource, Version: a.Shards[0].Version, TableID: a.Begun.ID, Scheme: a.Begun.Scheme, Adopt: true, Wall: at.Wall})
+	var waived []Seen[FailureRecord]
+	if a.Forced {
+		waived = tv.Failures
+	}
+	a.await = o.commit(EndAdoption(*a.begun, a.Target, a.version, waived...))
 }
 
-func (m *Master) adoptCommitted(at Moment, tr *track, ev Committed) {
+func (a *adoption) occupy(at Moment, w Watermark, o *outbox) {
+	a.await = o.id()
+	o.add(PutFence{ID: a.await, Target: a.Target, Resource: w.Resource, Version: w.Version, TableID: a.begun.ID, Scheme: a.begun.Scheme, Adopt: true, Wall: at.Wall})
+}
+
+// adopting goes on with the adoption that a master has under way.
+func (m *Master) adopting(at Moment, tr *track, ev Event) {
 	a := tr.adopt
-	switch {
-	case ev.Outcome == Applied && a.Version > 0:
-		m.out.add(Note{Target: tr.target, Text: fmt.Sprintf("adopted as %s at v%d", a.Begun.ID, a.Version)})
-		m.adoptAnswer(tr, AnswerMerge{After: a.Begun.LastExecution})
+	result, f := a.handle(at, ev, m.view.Target(tr.target), &m.out)
+	switch result {
+	case adopting:
+		m.wait(tr, trackAdopting, a.await)
+	case adopted:
+		m.adoptAnswer(tr, AnswerMerge{After: a.begun.LastExecution})
 		tr.adopt = nil
 		tr.retry = alarmAt(at.Mono.Add(retryEvery)) // the watch shows it earlier
-	case ev.Outcome == Applied:
-		m.adoptSurvey(tr)
-	default:
-		// Somebody else adopts it, or nobody knows: begin again from what the watch shows. Somebody who
-		// asked is told, and asks again.
+	case overtaken:
+		// Somebody who asked is told, and asks again.
 		m.adoptAnswer(tr, AnswerMerge{Failure: Failure{Code: CodeKV, Detail: "the table's record changed meanwhile, or the KV did not answer; try again"}})
 		tr.adopt = nil
 		tr.retry = alarmAt(at.Mono.Add(retryEvery))
-	}
-}
-
-func (m *Master) adoptFailed(at Moment, tr *track, f Failure) {
-	asked := tr.adopt.Request != 0
-	m.adoptAnswer(tr, AnswerMerge{Failure: f})
-	tr.adopt = nil
-	if !asked {
-		m.charge(at, tr, f)
+	case notAdopted:
+		asked := a.Request != 0
+		m.adoptAnswer(tr, AnswerMerge{Failure: f})
+		tr.adopt = nil
+		if !asked {
+			m.charge(at, tr, f)
+		}
 	}
 }
 

@@ -25,6 +25,16 @@ type FailureRecord struct {
 	Attention bool       `json:"needs_attention"`
 	// BadShards are left out of passes until their own retry is due, which is waited for like Delay.
 	BadShards []BadShard `json:"bad_shards,omitempty"`
+	// Suspects are what the last pass took that failed without naming a culprit, and Split is how often they
+	// have been halved since: see suspect.go.
+	Suspects []ShardPlan `json:"failed_pass,omitempty"`
+	Split    int         `json:"split_depth,omitempty"`
+	// Queued counts the reservations in a row that nobody started in time. They charge nothing, and are waited
+	// for all the same.
+	Queued int `json:"queue_limits,omitempty"`
+	// PassBytes bounds the next pass after one that ran out of memory; 0 means that nothing does. It is kept
+	// when the rest is cleared (attack oom-loop).
+	PassBytes Bytes `json:"pass_bytes,omitempty"`
 }
 
 // BadShard is one shard whose data stops a pass.
@@ -34,6 +44,12 @@ type BadShard struct {
 	Code       Code       `json:"code"`
 	Detail     string     `json:"detail,omitempty"`
 	Delay      int64      `json:"delay_ms"`
+	// Last tells one failure from the next: while nothing of this changes, its wait goes on, whatever else of
+	// the record changes.
+	Last WallMillis `json:"last_failure_ms,omitempty"`
+	// Alone: nothing names this shard, but passes fail with it; it is tried by itself, with a count of its own.
+	Alone    bool `json:"alone,omitempty"`
+	Attempts int  `json:"attempts,omitempty"`
 }
 
 // MaxErrorLength bounds the stored text of an error, in characters.
@@ -66,14 +82,25 @@ func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
 	r.Delay = delay.Milliseconds()
 	r.Next = at + WallMillis(r.Delay)
 	if r.Class == Data && f.Shard != "" {
-		r.BadShards = addBad(r.BadShards, BadShard{f.Shard, f.Generation, f.Code, truncate(f.Detail, 256), r.Delay})
+		r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Shard, Generation: f.Generation, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay, Last: at})
 		if f.Other != "" {
-			r.BadShards = addBad(r.BadShards, BadShard{f.Other, 0, f.Code, truncate(f.Detail, 256), r.Delay})
+			r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Other, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay, Last: at})
 		}
 		if !guard.Out(guard.BadShardWaitsAlone) {
 			r.Delay = 0 // the wait is theirs alone
 		}
 	}
+	return r
+}
+
+// Queueing is the budget after a reservation that nobody started in time: it backs off, uncharged.
+func (r FailureRecord) Queueing(f Failure, at WallMillis) FailureRecord {
+	if r.Queued++; r.Attempts == 0 {
+		r.Code, r.Class, r.LastError, r.Last = f.Code, f.Code.Class(), truncate(f.Detail, MaxErrorLength), at
+	}
+	delay, _ := retryDelay(Transient, min(r.Queued, AttentionFrom-1)) // nobody's failure: never hourly
+	r.Delay = delay.Milliseconds()
+	r.Next = at + WallMillis(r.Delay)
 	return r
 }
 
@@ -89,15 +116,17 @@ func (r FailureRecord) Waived() FailureRecord {
 }
 
 // Cleared is the budget after a success that merged the given shards; empty is true if nothing of it
-// is left to keep.
+// is left to keep. What is known of the passes that failed stays, see [FailureRecord.Learned].
 func (r FailureRecord) Cleared(merged []ShardID) (out FailureRecord, empty bool) {
 	bad := slices.DeleteFunc(slices.Clone(r.BadShards), func(b BadShard) bool { return slices.Contains(merged, b.Shard) })
-	if len(bad) == 0 {
-		return FailureRecord{}, true
+	if len(bad) > 0 {
+		// The good shards are fine again and wait for nothing; the bad ones keep their attention and their own
+		// retry.
+		r.BadShards, r.Delay = bad, 0
+		return r, false
 	}
-	// The good shards are fine again; the bad ones keep their attention and their hourly retry.
-	r.BadShards = bad
-	return r, false
+	out = FailureRecord{Target: r.Target, Endpoint: r.Endpoint, Suspects: r.Suspects, Split: r.Split, PassBytes: r.PassBytes}
+	return out, len(out.Suspects) == 0 && out.PassBytes == 0
 }
 
 // Bad reports whether passes leave the shard out for now.
@@ -105,37 +134,47 @@ func (r FailureRecord) Bad(s ShardID) bool {
 	return slices.ContainsFunc(r.BadShards, func(b BadShard) bool { return b.Shard == s })
 }
 
-// Due reports which of the shards may be tried, by a reader that first saw the record `seen` ago.
+// Due reports which of the shards may be tried, by a reader that first saw the record, and all its bad
+// shards, `seen` ago.
 //
 // While the retry is not due, nothing may be tried; a bad shard has a retry of its own as well. So the
 // others go on at once after a failure that named its shards, and a failure of the others brings no bad
 // shard back early.
 func (r FailureRecord) Due(shards []ShardID, seen time.Duration) []ShardID {
+	return r.due(shards, seen, func(BadShard) time.Duration { return seen })
+}
+
+func (r FailureRecord) due(shards []ShardID, seen time.Duration, bad func(BadShard) time.Duration) []ShardID {
 	if seen < time.Duration(r.Delay)*time.Millisecond {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(shards), func(s ShardID) bool {
-		return slices.ContainsFunc(r.BadShards, func(b BadShard) bool {
-			return b.Shard == s && seen < time.Duration(b.Delay)*time.Millisecond
-		})
+		return slices.ContainsFunc(r.BadShards, func(b BadShard) bool { return b.Shard == s && bad(b) < b.wait() })
 	})
 }
 
 // NextDue is the next moment, counted from the first sight of the record, after `seen` at which Due may
 // answer more; 0 if there is none.
 func (r FailureRecord) NextDue(seen time.Duration) time.Duration {
-	next := time.Duration(0)
-	consider := func(ms int64) {
-		if d := time.Duration(ms) * time.Millisecond; d > seen && (next == 0 || d < next) {
+	return seen + r.untilDue(seen, func(BadShard) time.Duration { return seen })
+}
+
+// untilDue is how long it takes until more may be due; less than nothing if that never comes.
+func (r FailureRecord) untilDue(seen time.Duration, bad func(BadShard) time.Duration) time.Duration {
+	next := -seen
+	consider := func(d time.Duration) {
+		if d > 0 && (next <= 0 || d < next) {
 			next = d
 		}
 	}
-	consider(r.Delay)
+	consider(time.Duration(r.Delay)*time.Millisecond - seen)
 	for _, b := range r.BadShards {
-		consider(b.Delay)
+		consider(b.wait() - bad(b))
 	}
 	return next
 }
+
+func (b BadShard) wait() time.Duration { return time.Duration(b.Delay) * time.Millisecond }
 
 func addBad(bad []BadShard, b BadShard) []BadShard {
 	bad = slices.DeleteFunc(slices.Clone(bad), func(o BadShard) bool { return o.Shard == b.Shard })

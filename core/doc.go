@@ -16,9 +16,9 @@
 //	any of these but Finished → Recovering → Recovered
 //	Finished and Recovered → released
 //
-// and these seven transactions move it, each a pure function in transaction.go:
+// and these seven transactions move it, each a pure function in transaction.go and release.go:
 //
-//	Reserve         a master makes it the table's one execution
+//	Reserve         a master, or in direct mode the worker itself, makes it the table's one execution
 //	Start           the worker takes it over: from here its record doesn't change
 //	Admit           one commit of one version may proceed; the watermark records it
 //	Finish          the worker says that it is over, and whether every commit has a definite result
@@ -37,6 +37,16 @@
 // effect's answer carries its id and is applied, not applied or unknown; unknown is resolved by reading
 // the records again. A [settlement] is the part that both machines share: it takes an execution from any
 // phase to its Release, and may be run by anybody, any number of times, also at once.
+//
+// # Scheduling
+//
+// Nobody leads. What is pending becomes demand (look.go, trigger.go), once for all that is asked; masters
+// claim the oldest first, for a worker that advertises a free slot and room for it (claim.go, load.go). A
+// table that nobody owns is merged by the worker that writes it (self.go): the same execution, scheduled by
+// the worker, recovered by any other once it is gone (orphan.go). A failure is remembered with what it
+// teaches: how long to wait (budget.go), which shard to leave out, which half to try next and how much of it
+// (suspect.go). Why a target waits is one pure function (why.go), and so is the verdict on one that runs
+// (pulse.go).
 //
 // # Invariants
 //
@@ -59,6 +69,6 @@
 //
 // # Reading order
 //
-// name, record, txn, key; transaction; admission, fence, adoption; worker, job, commit, job_end; master,
-// claim, watch, settle.
+// name, record, txn, key; transaction, release; admission, fence, adoption; worker, job, commit, job_end;
+// master, look, claim, watch, settle; pass, budget, suspect; load, self, orphan; why, pulse.
 package core

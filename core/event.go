@@ -169,6 +169,9 @@ type (
 		Target  Target
 	}
 
+	// Flushed tells a worker that a shard of a table that it writes has a new SSTable.
+	Flushed struct{ Target Target }
+
 	// DrainRequested tells a worker to take no new executions.
 	DrainRequested struct{}
 )
@@ -193,6 +196,7 @@ func (EnginePlanned) event()   {}
 func (EngineEnded) event()     {}
 func (MergeRequested) event()  {}
 func (AdoptRequested) event()  {}
+func (Flushed) event()         {}
 func (DrainRequested) event()  {}
 
 // Number is one entry of a target's _sluice/x/ folder: the name of execution number N.

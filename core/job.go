@@ -62,24 +62,30 @@ const (
 func (w *Worker) startRequested(at Moment, ev StartRequested) {
 	e := ev.Execution
 	j, busy := w.jobs[e.Target]
+	room := w.refuses(e)
 	switch {
 	case busy && j.exec.ID == e.ID:
 		w.out.add(AnswerStart{Request: ev.Request})
 		return
-	case e.Endpoint != w.cfg.Endpoint || e.Phase != Reserved || !w.register.live:
+	case e.Endpoint != w.cfg.Endpoint || e.Kind == KindSelf || e.Phase != Reserved || !w.register.live:
 		w.out.add(AnswerStart{ev.Request, ReasonNoWorker})
 		return
-	case w.draining:
-		w.out.add(AnswerStart{ev.Request, ReasonDraining})
-		return
-	case busy || len(w.jobs) >= w.cfg.Slots:
+	case busy:
 		w.out.add(AnswerStart{ev.Request, ReasonNoSlot})
 		return
+	case room != ReasonNone:
+		w.out.add(AnswerStart{ev.Request, room})
+		return
 	}
-	j = &job{exec: e, progressAt: at.Mono, progress: Progress{Execution: e.ID}}
+	w.out.add(AnswerStart{Request: ev.Request})
+	w.take(at, e)
+}
+
+// take begins a job with a look at its table.
+func (w *Worker) take(at Moment, e Execution) {
+	j := &job{exec: e, progressAt: at.Mono, progress: Progress{Execution: e.ID}}
 	j.exec.Nonce = at.Fresh
 	w.jobs[e.Target] = j
-	w.out.add(AnswerStart{Request: ev.Request})
 	j.await = w.await(j, w.out.survey(e.Target))
 }
 
@@ -131,7 +137,7 @@ func (w *Worker) surveyed(at Moment, j *job, ev Surveyed) {
 		return
 	}
 	j.table = ev.Table
-	j.pass, j.bad = PlanPass(ev.Table, j.exec.Shards, w.cfg.Pass)
+	j.pass, j.bad = PlanPass(ev.Table, j.exec.Shards, w.cfg.Pass.Within(j.exec.Bytes).Turn(j.exec.Number))
 	if len(j.pass.Plan) == 0 {
 		w.start(at, j, j.bad)
 		return
@@ -182,11 +188,7 @@ func (w *Worker) run(at Moment, j *job) {
 }
 
 func describe(plan []ShardPlan) string {
-	n := 0
-	for _, p := range plan {
-		n += int(p.Last - p.First + 1)
-	}
-	return fmt.Sprintf("%d generations of %d shards", n, len(plan))
+	return fmt.Sprintf("%d generations of %d shards", Execution{Plan: plan}.generations(), len(plan))
 }
 
 // stepCommitted takes the answer to Start or Finish.

@@ -1,7 +1,10 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 )
 
 // Master is the machine of one master. Any number of them work side by side without a leader: each of
@@ -24,11 +27,16 @@ type MasterConfig struct {
 	Address  string
 	Declares Declaration
 	Limits   Limits
+	// Trigger says what is worth a merge where a table's policy says nothing; the zero value is one SSTable.
+	Trigger Trigger
 }
 
 // NewMaster makes a master that knows nothing yet.
 func NewMaster(cfg MasterConfig) *Master {
 	cfg.Limits = cfg.Limits.withDefaults()
+	if cfg.Trigger == (Trigger{}) {
+		cfg.Trigger = Trigger{Generations: 1}
+	}
 	return &Master{
 		cfg: cfg, view: NewView(), tracks: map[Target]*track{}, awaits: map[EffectID]Target{},
 		register: registration{Key: MasterKey(cfg.ID), Value: Encode(MasterRecord{
@@ -36,51 +44,6 @@ func NewMaster(cfg MasterConfig) *Master {
 			Capabilities: []Capability{OwnedMerge},
 		})},
 	}
-}
-
-// track is what a master has to do with one target. It is volatile; everything that counts is in the
-// records.
-type track struct {
-	target Target
-	step   trackStep
-	await  EffectID
-	retry  alarm // look again then, whatever happens
-	sweep  alarm // the next look at an owned table by ourselves
-	reason Reason
-	said   string
-
-	requests      []RequestID // merges to answer after the next look
-	pending       int         // SSTables that the last look found above the marks
-	now           bool        // a person asked: the next attempt does not wait for a budget
-	known         Revision    // of the table's record, when the table was looked at
-	contradiction Failure     // what that look showed, to be confirmed
-	adopt         *adoption
-	claim         Execution // the reservation under way
-	starting      bool      // the RPC under way asks for a start
-	watch         watch
-	settle        *settlement
-	sights        map[string]sight // budgets, since when we have seen them
-}
-
-type trackStep uint8
-
-const (
-	trackIdle       trackStep = iota
-	trackLooking              // survey for a request or a sweep
-	trackPosting              // post-demand
-	trackClaiming             // survey for a reservation
-	trackConfirming           // read the table's record: does the lake really contradict it?
-	trackReserving            // reserve
-	trackAdopting             // see adoption
-	trackSending              // an RPC about the current execution
-	trackSettling             // see settlement
-	trackWriting              // a latch or a charge
-)
-
-// sight is when a record was first seen as it is.
-type sight struct {
-	mod Revision
-	at  MonoTime
 }
 
 // Step is the only mutator: it takes one event and returns what is to be done about it.
@@ -106,7 +69,8 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 			m.out.add(AnswerMerge{Request: ev.Request, Refused: ReasonRecovering})
 			break
 		}
-		tr.adopt = &adoption{Request: ev.Request, Forced: true}
+		tr.adopt = m.adoption(ev.Target)
+		tr.adopt.Request, tr.adopt.Forced = ev.Request, true
 		if tr.settle != nil {
 			// A recovery that waits for this very word goes on at once.
 			tr.settle.force(&m.out)
@@ -128,21 +92,17 @@ func (m *Master) Next() (MonoTime, bool) {
 	return next.At, next.Set
 }
 
-// Why is the reason why the target does not run right now, as this master sees it.
-func (m *Master) Why(t Target) Reason {
-	if tr, ok := m.tracks[t]; ok {
-		return tr.reason
-	}
-	return ReasonNotSelected
-}
-
 func (m *Master) track(t Target) *track {
 	tr, ok := m.tracks[t]
 	if !ok {
-		tr = &track{target: t, sights: map[string]sight{}}
+		tr = &track{target: t}
 		m.tracks[t] = tr
 	}
 	return tr
+}
+
+func (m *Master) adoption(t Target) *adoption {
+	return &adoption{Target: t, Rounds: m.cfg.Limits.BarrierRounds}
 }
 
 func (m *Master) changed(at Moment, ev Changed) {
@@ -160,25 +120,24 @@ func (m *Master) changed(at Moment, ev Changed) {
 	for _, t := range touched {
 		m.track(t).retry = alarm{} // what it waited for may be there now
 	}
-	// A registration that came or went matters to every target; it is rare.
-	for _, t := range sortedKeys(m.tracks) {
-		m.sight(at, m.tracks[t])
+	// A registration or a load matters to every target; who has waited longest gets the room.
+	for _, t := range m.oldestFirst() {
+		m.tracks[t].sights = m.tracks[t].sights.seeing(at, m.view.Target(t).Failures)
 		m.evaluate(at, m.tracks[t])
 	}
 }
 
-// sight remembers since when each budget stands as it does. Retries are waited for from there, never
-// until a time that somebody else's clock has written (attack clock-ahead).
-func (m *Master) sight(at Moment, tr *track) {
-	now := map[string]sight{}
-	for _, f := range m.view.Target(tr.target).Failures {
-		s, ok := tr.sights[f.Key]
-		if !ok || s.mod != f.Mod {
-			s = sight{f.Mod, at.Mono}
+// oldestFirst are the targets by the age of their demand; those without any come last.
+func (m *Master) oldestFirst() []Target {
+	targets := sortedKeys(m.tracks)
+	first := func(t Target) WallMillis {
+		if d := m.view.Target(t).Demand.Value; !d.Empty() {
+			return d.First
 		}
-		now[f.Key] = s
+		return math.MaxInt64
 	}
-	tr.sights = now
+	slices.SortStableFunc(targets, func(a, b Target) int { return cmp.Compare(first(a), first(b)) })
+	return targets
 }
 
 func (m *Master) answered(at Moment, ev Event) {
@@ -254,7 +213,7 @@ func (m *Master) evaluate(at Moment, tr *track) {
 	tv := m.view.Target(tr.target)
 	switch {
 	case tv.Broken:
-		tr.reason = ReasonModeDisagreement // unreadable: nothing runs
+		tr.because(at, m.situation(at, tr, tv).Reason())
 		tr.retry = alarmAt(at.Mono.Add(m.cfg.Limits.Poll))
 		m.answerAll(tr, AnswerMerge{Refused: ReasonModeDisagreement})
 		if tr.adopt != nil {
@@ -274,10 +233,11 @@ func (m *Master) evaluate(at Moment, tr *track) {
 	}
 	switch {
 	case tr.adopt != nil && !tv.Execution.Present():
-		m.adoptSurvey(tr)
+		tr.adopt.survey(&m.out)
+		m.wait(tr, trackAdopting, tr.adopt.await)
 	case !m.register.live:
-		tr.reason = ReasonKVDown // what we declare ourselves is not seen yet: a look would find nobody who owns it
-		tr.sweep = alarm{}       // looked for again once it is seen; an alarm that has rung must not stand
+		tr.because(at, ReasonKVDown) // what we declare ourselves is not seen yet: a look would find nobody who owns it
+		tr.sweep = alarm{}           // looked for again once it is seen; an alarm that has rung must not stand
 	case len(tr.requests) > 0 || m.sweepDue(at, tr, tv):
 		m.look(at, tr)
 	case !tv.Execution.Present():
@@ -325,17 +285,4 @@ func (m *Master) answerAll(tr *track, a AnswerMerge) {
 		m.out.add(a)
 	}
 	tr.requests = nil
-}
-
-// alarm is when the track wants a tick: never while it waits for an answer, since one always comes.
-func (tr *track) alarm() alarm {
-	switch {
-	case tr.settle != nil:
-		return tr.settle.alarm()
-	case tr.step != trackIdle:
-		return alarm{}
-	case tr.retry.Set:
-		return tr.retry
-	}
-	return earliest(tr.sweep, tr.watch.alarm())
 }

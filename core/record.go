@@ -65,12 +65,16 @@ type Execution struct {
 	Charge Endpoint `json:"charge"`
 	// Shards are those that Reserve took out of the demand, sorted; Requested is when the oldest of
 	// them was asked for first. They go back if the pass doesn't finish them.
-	Shards    []ShardID    `json:"shards,omitempty"`
-	Requested WallMillis   `json:"requested_ms,omitempty"`
-	Reserved  WallMillis   `json:"reserved_ms,omitempty"`
-	TableID   TableID      `json:"table_id"`
-	Path      string       `json:"path"`
-	Scheme    NamingScheme `json:"scheme"`
+	Shards    []ShardID  `json:"shards,omitempty"`
+	Requested WallMillis `json:"requested_ms,omitempty"`
+	Reserved  WallMillis `json:"reserved_ms,omitempty"`
+	// Bytes is what Reserve sets aside for the pass: it takes no more, but one SSTable at least. Limit is
+	// what the worker takes when nothing has run out of memory.
+	Bytes   Bytes        `json:"bytes,omitempty"`
+	Limit   Bytes        `json:"limit_bytes,omitempty"`
+	TableID TableID      `json:"table_id"`
+	Path    string       `json:"path"`
+	Scheme  NamingScheme `json:"scheme"`
 
 	// Written by Start.
 	Instance    Instance    `json:"instance,omitempty"`
@@ -197,7 +201,11 @@ type WorkerRecord struct {
 	Instance     Instance     `json:"instance"`
 	Address      string       `json:"address"`
 	Slots        int          `json:"slots"`
+	Bytes        Bytes        `json:"bytes"` // of SSTables that it takes on at a time, in all slots
+	Pass         PassLimits   `json:"pass"`  // what one of its passes takes
 	Declares     Declaration  `json:"declares"`
+	Writes       []Written    `json:"writes,omitempty"` // what it merges itself while the table is direct
+	Unsafe       string       `json:"unsafe,omitempty"` // why it can't run anything on its lake
 	Capabilities []Capability `json:"capabilities"`
 }
 

@@ -6,9 +6,12 @@ import "time"
 // written again only when it has gone, never to renew it.
 type registration struct {
 	Key, Value string
-	await      EffectID
-	retry      alarm
-	live       bool
+	// Beside is written with it, if set: another leased record that must not be missing while it stands.
+	Beside Op
+	wrote  string // what was written beside it last
+	await  EffectID
+	retry  alarm
+	live   bool
 }
 
 // changed looks whether the record stands as it should.
@@ -32,7 +35,11 @@ func standing[R any](seen []Seen[R], key string) string {
 // write puts the record if the name is free. A second process with the same name waits until the first
 // is gone.
 func (r *registration) write(o *outbox) {
-	r.await = o.commit(Txn{Name: "register", If: []Cond{Absent(r.Key)}, Then: []Op{PutLeased(r.Key, r.Value)}})
+	then := []Op{PutLeased(r.Key, r.Value)}
+	if r.Beside.Key != "" {
+		then, r.wrote = append(then, r.Beside), r.Beside.Value
+	}
+	r.await = o.commit(Txn{Name: "register", If: []Cond{Absent(r.Key)}, Then: then})
 }
 
 // answered reports whether the event was the answer that it waited for.

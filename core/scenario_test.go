@@ -169,6 +169,8 @@ func (s *stage) play(line string) error {
 		w.deliver(p, core.MergeRequested{Request: w.newRequest(), Target: core.Target(c.object(1)), Now: c.set["now"] == "yes"})
 	case "adopt":
 		w.deliver(p, core.AdoptRequested{Request: w.newRequest(), Target: core.Target(c.object(1))})
+	case "flushed":
+		w.deliver(p, core.Flushed{Target: core.Target(c.object(1))})
 	case "drain-worker":
 		w.deliver(p, core.DrainRequested{})
 	case "why":
@@ -176,11 +178,31 @@ func (s *stage) play(line string) error {
 		if !ok {
 			return fmt.Errorf("%s is no master", p.name)
 		}
-		w.say(p.name, "%s does not run: %s", c.object(1), m.Why(core.Target(c.object(1))))
+		why := m.WhyNot(core.Target(c.object(1)))
+		w.say(p.name, "%s does not run: %s%s", c.object(1), why.Reason, s.window(c, why))
+	case "health":
+		m, ok := p.machine.(*core.Master)
+		if !ok {
+			return fmt.Errorf("%s is no master", p.name)
+		}
+		pulse, _ := m.Pulse(core.Target(c.object(1)))
+		w.say(p.name, "%s: %s", c.object(1), pulse.Health(w.now, s.limits))
 	default:
 		return fmt.Errorf("no such command")
 	}
 	return nil
+}
+
+// window is since when something is in the way, and until when, if the scenario wants to know.
+func (s *stage) window(c command, why core.Waiting) string {
+	if c.set["window"] == "" {
+		return ""
+	}
+	out := fmt.Sprintf(", since %v", s.w.now.Since(why.Since).Round(time.Second))
+	if why.Until > 0 {
+		out += fmt.Sprintf(", for another %v at most", why.Until.Since(s.w.now).Round(time.Second))
+	}
+	return out
 }
 
 // until are the conditions that a run may wait for: "running(events)".

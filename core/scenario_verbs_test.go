@@ -18,12 +18,12 @@ var verbs = map[string]func(*stage, command) error{
 	"run": (*stage).runFor, "advance": (*stage).advance, "flush": (*stage).flush, "client": (*stage).client,
 	"engines": (*stage).engines, "puts": (*stage).puts, "kv": (*stage).kvIs, "lake": (*stage).lakeIs,
 	"backup": (*stage).backup, "restore": (*stage).restore, "drop": (*stage).drop, "lose": (*stage).lose,
-	"show": (*stage).show, "post": (*stage).post,
+	"show": (*stage).show, "load": (*stage).load, "policy": (*stage).policy, "post": (*stage).post,
 	"gap": (*stage).gap, "busy": (*stage).busy, "number": (*stage).number,
 	"finish": (*stage).finish, "kill-engine": (*stage).killEngine, "work": (*stage).work,
 }
 
-// fleet masters=1 workers=2 owned=events,logs drain=old slots=1 skew=10h
+// fleet masters=1 workers=2 owned=events,logs drain=old slots=1 bytes=100 skew=10h
 func (s *stage) fleet(c command) error {
 	declares := core.Declaration{Owned: targets(c.set["owned"]), Draining: targets(c.set["drain"])}
 	masters, workers := len(s.w.procs), 0
@@ -39,10 +39,31 @@ func (s *stage) fleet(c command) error {
 	}
 	for i := range c.number("workers", 1) {
 		s.w.addWorker(fmt.Sprintf("w%d", workers+i+1), core.WorkerConfig{
-			Declares: declares, Slots: c.number("slots", 1), Limits: s.limits, Pass: s.pass,
+			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Self: s.writes(c), Unsafe: c.set["unsafe"],
 		})
 	}
 	return nil
+}
+
+// writes=events/s001,events/s002,logs generations=8: what the workers merge themselves, from how many generations on
+func (s *stage) writes(c command) core.SelfMerge {
+	self := core.SelfMerge{}
+	if n := c.number("generations", 0); n > 0 {
+		self.Trigger = core.Trigger{Generations: n}
+	}
+	for _, t := range targets(c.set["writes"]) {
+		name, shard, one := strings.Cut(string(t), "/")
+		if n := len(self.Writes); one && n > 0 && self.Writes[n-1].Target == core.Target(name) {
+			self.Writes[n-1].Shards = append(self.Writes[n-1].Shards, core.ShardID(shard))
+			continue
+		}
+		written := core.Written{Target: core.Target(name)}
+		if one {
+			written.Shards = []core.ShardID{core.ShardID(shard)}
+		}
+		self.Writes = append(self.Writes, written)
+	}
+	return self
 }
 
 func targets(list string) []core.Target {
@@ -64,6 +85,7 @@ func (s *stage) setLimits(c command) error {
 	s.limits.Execution = c.duration(c.set["execution"], s.limits.Execution)
 	s.pass.Generations = c.number("generations", s.pass.Generations)
 	s.pass.Size = core.Bytes(c.number("size", int(s.pass.Size)))
+	s.pass.Largest = core.Bytes(c.number("largest", int(s.pass.Largest)))
 	return nil
 }
 
@@ -111,14 +133,16 @@ func (s *stage) table(c command) (*table, error) {
 	return nil, fmt.Errorf("no table %q", c.object(0))
 }
 
-// flush events shard=1 generations=2
+// flush events shard=1 generations=2 size=10
 func (s *stage) flush(c command) error {
 	t, err := s.table(c)
 	if err != nil {
 		return err
 	}
 	for range c.number("generations", 1) {
-		t.flush(t.shards[c.number("shard", 1)-1])
+		sh := t.shards[c.number("shard", 1)-1]
+		t.flush(sh)
+		sh.sstables[len(sh.sstables)-1].size = core.Bytes(c.number("size", 1))
 	}
 	return nil
 }
@@ -133,11 +157,11 @@ func (s *stage) client(c command) error {
 	return nil
 }
 
-// engines silent | normal | deaf | strict | fail code=E_ENGINE_OOM shard=s001 other=s002
+// engines silent | normal | deaf | strict | normal memory=30 | normal chokes=s003 | fail code=E_ENGINE_OOM shard=s001 other=s002
 func (s *stage) engines(c command) error {
 	s.w.engines = engineScript{
 		silent: c.object(0) == "silent", deaf: c.object(0) == "deaf", strict: c.object(0) == "strict",
-		lying: c.object(0) == "lying",
+		lying: c.object(0) == "lying", memory: core.Bytes(c.number("memory", 0)), chokes: core.ShardID(c.set["chokes"]),
 	}
 	if c.object(0) == "fail" {
 		s.w.engines.fail = core.Failure{
@@ -334,6 +358,29 @@ func (s *stage) drop(c command) error {
 	return nil
 }
 
+// policy events generations=4 seconds=0 mode=owned: what its policy says
+func (s *stage) policy(c command) error {
+	p := core.Policy{Mode: core.Mode(c.set["mode"])}
+	if _, set := c.set["generations"]; set {
+		n := c.number("generations", 0)
+		p.PendingGenerations = &n
+	}
+	if _, set := c.set["seconds"]; set {
+		n := int64(c.number("seconds", 0))
+		p.PendingSeconds = &n
+	}
+	s.w.kv.apply(core.Txn{Name: "policy", Then: []core.Op{core.Put(core.PolicyKey(core.Target(c.object(0))), core.Encode(p))}}, "")
+	s.w.changed()
+	return nil
+}
+
+// load w1: the room that a worker advertises
+func (s *stage) load(c command) error {
+	l := record[core.Load](s.w.kv, core.LoadKey(core.Endpoint(c.object(0))))
+	s.w.say("=", "%s: accepting %v, active %d, %d slots and %d bytes free", c.object(0), l.Accepting, l.Active, l.Slots, l.Bytes)
+	return nil
+}
+
 // post events: a poster that has nothing new to say posts what the record says already
 func (s *stage) post(c command) error {
 	t := core.Target(c.object(0))
@@ -361,6 +408,15 @@ func (s *stage) show(c command) error {
 		bad := ""
 		for _, b := range f.BadShards {
 			bad += fmt.Sprintf(", leaves out %s", b.Shard)
+			if b.Alone {
+				bad += fmt.Sprintf(" (alone for %v)", time.Duration(b.Delay)*time.Millisecond)
+			}
+		}
+		for _, p := range f.Suspects {
+			bad += fmt.Sprintf(", suspects %s", p.Shard)
+		}
+		if f.PassBytes > 0 {
+			bad += fmt.Sprintf(", %d bytes a pass", f.PassBytes)
 		}
 		s.w.say("=", "%s: budget of %s: %d attempts, %s, retry %v, attention %v%s", name, f.Endpoint, f.Attempts, cmp.Or(string(f.Code), "no failure"), time.Duration(f.Delay)*time.Millisecond, f.Attention, bad)
 	}

@@ -13,6 +13,7 @@ type View struct {
 	Targets  map[Target]*TargetView
 	Masters  []Seen[MasterRecord] // sorted by key
 	Workers  []Seen[WorkerRecord] // sorted by key
+	Loads    []Seen[Load]         // sorted by key; hints
 	// Broken are keys whose record can't be read; their target runs nothing (mode unreadable = no merge).
 	Broken map[string]bool
 }
@@ -123,11 +124,14 @@ func (v *View) put(r Record) (t Target, ok bool) {
 	case "worker":
 		v.Workers = setIn(v, v.Workers, r)
 		return "", false
+	case "load":
+		v.Loads = setIn(v, v.Loads, r)
+		return "", false
 	}
 	seg, _, _ := strings.Cut(rest, "/")
 	t, err := TargetOfSegment(seg)
 	if err != nil {
-		return "", false // not a record of a target: kv, load
+		return "", false // not a record of a target: kv
 	}
 	tv := v.Target(t)
 	switch kind {

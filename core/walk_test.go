@@ -23,6 +23,16 @@ var (
 // must be merged within a bounded time.
 func TestRandomWalk(t *testing.T) {
 	t.Parallel()
+	randomWalk(t, newWalk)
+}
+
+// TestRandomWalkOfDirectTables is the same for tables that nobody owns and their writers merge by themselves.
+func TestRandomWalkOfDirectTables(t *testing.T) {
+	t.Parallel()
+	randomWalk(t, newDirectWalk)
+}
+
+func randomWalk(t *testing.T, newWalk func(seed uint64) *walk) {
 	first, last := uint64(1), *walkSeeds
 	if *walkSeed != 0 {
 		first, last = *walkSeed, *walkSeed
@@ -35,7 +45,7 @@ func TestRandomWalk(t *testing.T) {
 		}
 		if problem != "" {
 			tail := k.w.trace[max(0, len(k.w.trace)-60):]
-			t.Fatalf("seed %d: %s\nthe last of the trace:\n%s\nagain: go test ./core -run TestRandomWalk -walk.seed=%d", seed, problem, strings.Join(tail, "\n"), seed)
+			t.Fatalf("seed %d: %s\nthe last of the trace:\n%s\nagain: go test ./core -run '^%s$' -walk.seed=%d", seed, problem, strings.Join(tail, "\n"), t.Name(), seed)
 		}
 	}
 }
@@ -63,22 +73,49 @@ const (
 	walkPatience = 4 * time.Hour // two hourly retries, and what else may wait
 )
 
-func newWalk(seed uint64) *walk {
+var walkLimits = core.Limits{
+	Queue: time.Minute, Execution: 5 * time.Minute, NoProgress: 25 * time.Second, CancelGrace: 8 * time.Second,
+	Barrier: 30 * time.Second, Probe: 5 * time.Second, KVHold: 15 * time.Second, Poll: 20 * time.Second,
+}
+
+func emptyWalk(seed uint64) *walk {
 	k := &walk{w: newWorld(), rng: rand.New(rand.NewPCG(seed, 1)), tables: []core.Target{"db", "db/events"}}
 	k.w.faults.delay, k.w.faults.lose = k.delay, k.lose
 	k.w.checks.untouched = true
-	limits := core.Limits{
-		Queue: time.Minute, Execution: 5 * time.Minute, NoProgress: 25 * time.Second, CancelGrace: 8 * time.Second,
-		Barrier: 30 * time.Second, Probe: 5 * time.Second, KVHold: 15 * time.Second, Poll: 20 * time.Second,
-	}
+	return k
+}
+
+func newWalk(seed uint64) *walk {
+	k := emptyWalk(seed)
 	declares := core.Declaration{Owned: k.tables}
 	for i := range 1 + k.rng.IntN(2) {
-		k.w.addMaster(fmt.Sprintf("m%d", i+1), declares, limits)
+		k.w.addMaster(fmt.Sprintf("m%d", i+1), declares, walkLimits)
 	}
 	for i := range 1 + k.rng.IntN(3) {
 		k.w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{
-			Declares: declares, Limits: limits, Slots: 1 + k.rng.IntN(2), Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6)},
+			Declares: declares, Limits: walkLimits, Slots: 1 + k.rng.IntN(2), Bytes: core.Bytes(k.rng.IntN(12)),
+			Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6), Size: core.Bytes(2 + k.rng.IntN(8))},
 		})
+	}
+	for _, name := range k.tables {
+		k.w.lake.tables[name] = newTable(1 + k.rng.IntN(3))
+	}
+	return k
+}
+
+// newDirectWalk has two workers that write the shards of both tables, and sometimes a master that owns
+// nothing.
+func newDirectWalk(seed uint64) *walk {
+	k := emptyWalk(seed)
+	if k.chance(50) {
+		k.w.addMaster("m1", core.Declaration{}, walkLimits)
+	}
+	for i, shards := range [][]core.ShardID{{"s001", "s003"}, {"s002"}} {
+		self := core.SelfMerge{Trigger: core.Trigger{Generations: 3, Age: time.Minute}, Slots: 1 + k.rng.IntN(2)}
+		for _, name := range k.tables {
+			self.Writes = append(self.Writes, core.Written{Target: name, Shards: shards})
+		}
+		k.w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{Limits: walkLimits, Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6)}, Self: self})
 	}
 	for _, name := range k.tables {
 		k.w.lake.tables[name] = newTable(1 + k.rng.IntN(3))
@@ -159,7 +196,12 @@ func (k *walk) act() {
 	t := w.lake.tables[name]
 	switch n := k.rng.IntN(100); {
 	case n < 35:
-		t.flush(t.shards[k.rng.IntN(len(t.shards))])
+		s := t.shards[k.rng.IntN(len(t.shards))]
+		t.flush(s)
+		s.sstables[len(s.sstables)-1].size = core.Bytes(k.rng.IntN(5) - 1) // some are not measured
+		if k.chance(5) {
+			s.sstables[len(s.sstables)-1].size = 30 // more than any worker has room for
+		}
 	case n < 45:
 		t.foreign()
 	case n < 52:
@@ -206,6 +248,11 @@ func (k *walk) act() {
 		}
 	case n < 97:
 		w.engines = engineScript{}
+	case n < 98:
+		if _, ok := p.machine.(*core.Worker); ok {
+			w.say("---", "%s is drained", p.name)
+			w.deliver(p, core.DrainRequested{})
+		}
 	}
 }
 
@@ -228,7 +275,8 @@ func (k *walk) script(t *table) {
 		{}, {silent: true}, {deaf: true}, {strict: true}, {lying: true},
 		{fail: core.Failure{Code: core.CodeEngineOOM, Detail: "out of memory"}},
 		{fail: core.Failure{Code: core.CodeSSTableCorrupt, Detail: "corrupt", Shard: t.shards[0].id, Generation: 1}},
-	}[k.rng.IntN(7)]
+		{memory: core.Bytes(1 + k.rng.IntN(4))}, {chokes: t.shards[k.rng.IntN(len(t.shards))].id},
+	}[k.rng.IntN(9)]
 }
 
 // calm ends all faults; what is on its way still arrives when it likes.
@@ -245,6 +293,10 @@ func (k *walk) calm() {
 			w.boot(p)
 		case p.paused:
 			w.resume(p)
+		}
+		if m, ok := p.machine.(*core.Worker); ok && !m.Load().Accepting {
+			w.kill(p) // whoever drains a worker stops it and starts another
+			w.boot(p)
 		}
 		w.heal(p)
 		for _, name := range slices.Sorted(maps.Keys(p.engines)) {

@@ -16,25 +16,22 @@ const rpcLimit = 10 * time.Second
 // watch is what this master has seen of the current execution, since its own first sight of it: a new
 // observer gives a fresh window.
 type watch struct {
-	ID         ExecutionID
-	Phase      Phase
-	Since      MonoTime // first sight of this phase
-	Progress   Revision
-	ProgressAt MonoTime
-	counters   Counters // what its worker has told last
-	looked     MonoTime // when this master looked last
-	probe      alarm
-	failures   int
-	suspect    Revision // the progress record at the first failed probe
-	cancelled  alarm    // when its grace ends
-	second     alarm    // when a limit of the second line runs out
-	due        alarm    // when a budget lets the target run again
-	why        Failure
+	ID        ExecutionID
+	Phase     Phase
+	pulse     Pulse // since the first sight of this phase
+	Progress  Revision
+	counters  Counters // what its worker has told last
+	probe     alarm
+	suspect   Revision // the progress record at the first failed probe
+	cancelled alarm    // when its grace ends
+	second    alarm    // when a limit of the second line runs out
+	due       alarm    // when a budget lets the target run again
+	why       Failure
 }
 
 func newWatch(at Moment, e Execution, l Limits) watch {
 	return watch{
-		ID: e.ID, Phase: e.Phase, Since: at.Mono, ProgressAt: at.Mono, looked: at.Mono,
+		ID: e.ID, Phase: e.Phase, pulse: Pulse{Since: at.Mono, Sampled: at.Mono, Heard: at.Mono, Progress: at.Mono},
 		probe: alarmAt(at.Mono.Add(l.Probe)),
 	}
 }
@@ -46,45 +43,46 @@ func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 	e, l, w := tv.Execution.Value, m.cfg.Limits, &tr.watch
 	// A master that slept has not seen what happened meanwhile, even if it hears of it later: its own
 	// sleep is nobody's lack of progress (a gap in sampling starts a fresh window).
-	slept := at.Mono.Since(w.looked) > 3*l.Probe+rpcLimit && !guard.Out(guard.SleepIsNoEvidence)
-	w.looked = at.Mono
+	slept := w.pulse.Gap(at.Mono, l)
+	w.pulse.Sampled = at.Mono
 	if w.ID != e.ID || w.Phase != e.Phase || slept {
 		*w = newWatch(at, e, l)
 		w.probe = alarmAt(at.Mono) // a first look at once
 	}
 	if tv.Progress.Mod != w.Progress {
-		w.Progress, w.ProgressAt = tv.Progress.Mod, at.Mono
+		w.Progress, w.pulse.Progress = tv.Progress.Mod, at.Mono
 	}
-	tr.reason = ReasonOwnedElsewhere
+	tr.because(at, Situation{Phase: e.Phase}.Reason())
 	switch e.Phase {
 	case Reserved:
 		m.watchReserved(at, tr, e)
 	case Running:
 		m.watchRunning(at, tr, tv)
 	default:
-		tr.reason = ReasonRecovering
 		// Its worker does this by itself, if it lives.
 		wait := l.Probe
 		if m.worker(e).Value.Instance != e.Instance {
 			wait = 0
 		}
-		if at.Mono.Since(w.Since) >= wait || tr.adopt != nil {
+		if at.Mono.Since(w.pulse.Since) >= wait || tr.adopt != nil {
 			m.settle(tr, e, nil, Failure{})
 			return
 		}
-		w.probe = alarmAt(w.Since.Add(wait))
+		w.probe = alarmAt(w.pulse.Since.Add(wait))
 	}
 }
 
 func (m *Master) watchReserved(at Moment, tr *track, e Execution) {
 	w := &tr.watch
-	w.second = alarmAt(w.Since.Add(m.cfg.Limits.Queue))
+	w.second = alarmAt(w.pulse.Since.Add(m.cfg.Limits.Queue))
 	switch {
 	case w.second.due(at.Mono) || tr.adopt != nil:
 		m.settle(tr, e, nil, Failure{Code: CodeQueueLimit, Detail: fmt.Sprintf("reserved for %s and not started within %v", e.Endpoint, m.cfg.Limits.Queue)})
+	case e.Kind == KindSelf:
+		w.probe = alarm{} // nobody starts it but the process that has reserved it
 	case w.probe.due(at.Mono):
 		w.probe = alarmAt(at.Mono.Add(m.cfg.Limits.Probe))
-		m.send(tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })
+		m.send(at, tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })
 	}
 }
 
@@ -92,9 +90,9 @@ func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
 	e, l, w := tv.Execution.Value, m.cfg.Limits, &tr.watch
 	if !w.cancelled.Set {
 		// Later than the limits of the worker itself, and the grace that it gives.
-		idle := w.ProgressAt.Add(l.NoProgress + 2*l.CancelGrace)
+		idle := w.pulse.Progress.Add(l.NoProgress + 2*l.CancelGrace)
 		w.second, w.why = alarmAt(idle), Failure{Code: CodeNoProgress, Detail: fmt.Sprintf("no progress for %v", l.NoProgress+l.CancelGrace)}
-		if end := w.Since.Add(l.Execution + 2*l.CancelGrace); l.Execution > 0 && end < idle {
+		if end := w.pulse.Since.Add(l.Execution + 2*l.CancelGrace); l.Execution > 0 && end < idle {
 			w.second, w.why = alarmAt(end), Failure{Code: CodeTimeLimit, Detail: fmt.Sprintf("ran for %v", l.Execution)}
 		}
 	}
@@ -109,20 +107,20 @@ func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
 		w.second = alarm{}
 		w.cancelled = alarmAt(at.Mono.Add(l.CancelGrace))
 		m.out.note(e, w.why.Code, fmt.Sprintf("%s (execution %d on %s): cancel", w.why.Detail, e.Number, e.Endpoint))
-		m.send(tr, e, func(id EffectID, address string) Effect {
+		m.send(at, tr, e, func(id EffectID, address string) Effect {
 			return SendCancel{id, address, e.Target, e.ID, w.why}
 		})
 	case w.probe.due(at.Mono):
 		w.probe = alarmAt(at.Mono.Add(l.Probe))
-		m.send(tr, e, func(id EffectID, address string) Effect { return SendProbe{id, address, e.Target, e.ID} })
+		m.send(at, tr, e, func(id EffectID, address string) Effect { return SendProbe{id, address, e.Target, e.ID} })
 	}
 }
 
 // send makes an RPC to the worker of an execution; without a registration it fails at once.
-func (m *Master) send(tr *track, e Execution, rpc func(EffectID, string) Effect) {
+func (m *Master) send(at Moment, tr *track, e Execution, rpc func(EffectID, string) Effect) {
 	worker := m.worker(e)
 	if !worker.Present() {
-		m.unreached(tr, m.view.Target(tr.target), e)
+		m.unreached(at, tr, m.view.Target(tr.target), e)
 		return
 	}
 	id := m.out.id()
@@ -143,7 +141,10 @@ func (m *Master) replied(at Moment, tr *track, ev Replied) {
 	}
 	switch {
 	case !ev.OK:
-		m.unreached(tr, tv, e)
+		m.unreached(at, tr, tv, e)
+	case ev.Refused == ReasonDraining && e.Phase == Reserved:
+		// It was told to take nothing new just after we had judged by its load: it never will start this.
+		m.settle(tr, e, nil, Failure{Code: CodeCancelled, Detail: fmt.Sprintf("worker %s takes nothing new any more", e.Endpoint)})
 	case ev.Refused != ReasonNone:
 		tr.watch.probe = alarmAt(at.Mono.Add(min(m.cfg.Limits.Probe, time.Second)))
 	case (!tr.starting || guard.Out(guard.StartAnswersNothing)) && !ev.Status.Known && e.Phase == Running:
@@ -154,11 +155,11 @@ func (m *Master) replied(at Moment, tr *track, ev Replied) {
 		m.settle(tr, e, nil, Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s was restarted while it ran", e.Endpoint)})
 	default:
 		w := &tr.watch
-		w.failures = 0
+		w.pulse.Missed, w.pulse.Heard, w.pulse.Answered = 0, at.Mono, true
 		if ev.Status.Known && ev.Status.Counters != w.counters {
 			// Completed work that its worker tells us of counts like the record of it, which a master
 			// that is cut off from the KV doesn't see.
-			w.counters, w.ProgressAt = ev.Status.Counters, at.Mono
+			w.counters, w.pulse.Progress = ev.Status.Counters, at.Mono
 		}
 	}
 }
@@ -166,24 +167,24 @@ func (m *Master) replied(at Moment, tr *track, ev Replied) {
 // unreached counts a probe that failed. Probes alone recover nothing: a master that can't reach a
 // healthy worker would kill every merge of it (attack partitioned-master). The worker's registration must
 // be gone too, or its progress must have stood still meanwhile.
-func (m *Master) unreached(tr *track, tv *TargetView, e Execution) {
+func (m *Master) unreached(at Moment, tr *track, tv *TargetView, e Execution) {
 	w := &tr.watch
 	if e.Phase != Running {
 		return
 	}
-	if w.failures == 0 {
-		w.suspect = tv.Progress.Mod
+	if w.pulse.Missed == 0 {
+		w.suspect, w.pulse.Missing = tv.Progress.Mod, at.Mono
 	}
-	w.failures++
+	w.pulse.Missed++
 	gone := m.worker(e).Value.Instance != e.Instance
-	if w.failures < m.cfg.Limits.ProbeFailures {
+	if w.pulse.Missed < m.cfg.Limits.ProbeFailures {
 		return
 	}
 	if !gone && tv.Progress.Mod != w.suspect && !guard.Out(guard.ProbesAloneRecoverNothing) {
-		w.failures = 0 // it works, we just can't reach it: count anew
+		w.pulse.Missed = 0 // it works, we just can't reach it: count anew
 		return
 	}
-	why := Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s did not answer %d probes in a row", e.Endpoint, w.failures)}
+	why := Failure{Code: CodeWorkerGone, Detail: fmt.Sprintf("worker %s did not answer %d probes in a row", e.Endpoint, w.pulse.Missed)}
 	m.out.note(e, why.Code, why.Detail)
 	progress := tv.Progress
 	m.settle(tr, e, &progress, why)

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -16,6 +17,9 @@ type Worker struct {
 	// awaits routes answers to the job that waits for them.
 	awaits   map[EffectID]Target
 	register registration
+	load     advertisement
+	selves   []*selfMerge       // tables that it writes, sorted
+	orphans  map[Target]*orphan // self-merges of workers that are gone
 	draining bool
 }
 
@@ -24,24 +28,36 @@ type WorkerConfig struct {
 	Endpoint Endpoint
 	Instance Instance
 	Address  string
-	Slots    int // executions at a time; 0 means 1
+	Slots    int   // executions at a time; 0 means 1
+	Bytes    Bytes // of SSTables at a time; 0 means a whole pass in each slot
 	Declares Declaration
 	Limits   Limits
 	Pass     PassLimits
+	Self     SelfMerge
+	// Unsafe says why the lake that this worker sees can't keep what the protocol builds on; then it runs
+	// nothing.
+	Unsafe string
 }
 
 // NewWorker makes a worker that knows nothing yet.
 func NewWorker(cfg WorkerConfig) *Worker {
 	cfg.Limits = cfg.Limits.withDefaults()
 	cfg.Pass = cfg.Pass.withDefaults()
+	cfg.Self = cfg.Self.withDefaults()
 	cfg.Slots = max(1, cfg.Slots)
-	return &Worker{
-		cfg: cfg, view: NewView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{},
+	cfg.Bytes = cmp.Or(cfg.Bytes, Bytes(cfg.Slots)*cfg.Pass.Size)
+	w := &Worker{
+		cfg: cfg, view: NewView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{}, orphans: map[Target]*orphan{},
 		register: registration{Key: WorkerKey(cfg.Endpoint), Value: Encode(WorkerRecord{
-			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots,
-			Declares: cfg.Declares, Capabilities: []Capability{OwnedMerge},
+			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots, Bytes: cfg.Bytes, Pass: cfg.Pass,
+			Declares: cfg.Declares, Writes: cfg.Self.Writes, Unsafe: cfg.Unsafe, Capabilities: []Capability{OwnedMerge},
 		})},
 	}
+	for _, written := range cfg.Self.Writes {
+		w.selves = append(w.selves, &selfMerge{writes: written})
+	}
+	w.advertise()
+	return w
 }
 
 // Step is the only mutator: it takes one event and returns what is to be done about it.
@@ -84,19 +100,33 @@ func (w *Worker) Step(at Moment, ev Event) []Effect {
 		}
 	case EngineEnded:
 		w.engineEnded(at, ev)
+	case Flushed:
+		for _, s := range w.selves {
+			if s.writes.Target == ev.Target {
+				s.look = alarmAt(at.Mono)
+				w.selfEvaluate(at, s)
+			}
+		}
 	case DrainRequested:
 		w.draining = true
 	default:
 		panic(fmt.Sprintf("a worker takes no %T", ev))
 	}
+	w.advertise()
 	return w.out.take()
 }
 
 // Next is when the worker wants a [Tick] at the latest.
 func (w *Worker) Next() (MonoTime, bool) {
-	next := w.register.alarm()
+	next := earliest(w.register.alarm(), w.load.retry)
 	for _, t := range sortedKeys(w.jobs) {
 		next = earliest(next, w.jobs[t].alarm(w.cfg.Limits))
+	}
+	for _, s := range w.selves {
+		next = earliest(next, w.selfAlarm(s))
+	}
+	for _, t := range sortedKeys(w.orphans) {
+		next = earliest(next, w.orphans[t].alarm())
 	}
 	return next.At, next.Set
 }
@@ -136,8 +166,19 @@ func (w *Worker) job(t Target, e ExecutionID) *job {
 
 func (w *Worker) tick(at Moment) {
 	w.register.tick(at, &w.out)
+	w.load.tick(at)
 	for _, t := range sortedKeys(w.jobs) {
 		w.jobTick(at, w.jobs[t])
+	}
+	for _, t := range sortedKeys(w.orphans) {
+		if o := w.orphans[t]; o.settle != nil {
+			w.orphanSettle(at, t, o, Tick{})
+		} else {
+			w.orphaned(at, t)
+		}
+	}
+	for _, s := range w.selves {
+		w.selfEvaluate(at, s)
 	}
 }
 
@@ -155,12 +196,20 @@ func (w *Worker) changed(at Moment, ev Changed) {
 			w.recordChanged(at, j, w.view.Target(t).Execution)
 		}
 	}
+	// A registration that came or went says who has lost a worker, and what the mode is.
+	for _, t := range sortedKeys(w.view.Targets) {
+		w.orphaned(at, t)
+	}
+	for _, s := range w.selves {
+		s.retry = alarm{} // what it waited for may be there now
+		w.selfEvaluate(at, s)
+	}
 }
 
 // answered gives an answer to the job that waits for it; one that nobody waits for is stale.
 func (w *Worker) answered(at Moment, ev Event) {
 	id := answered(ev)
-	if w.register.answered(at, ev) {
+	if w.register.answered(at, ev) || w.load.answered(at, ev) {
 		return
 	}
 	t, ok := w.awaits[id]
@@ -168,6 +217,16 @@ func (w *Worker) answered(at Moment, ev Event) {
 		return
 	}
 	delete(w.awaits, id)
+	if o, ok := w.orphans[t]; ok && o.settle != nil && o.settle.await == id {
+		w.orphanSettle(at, t, o, ev)
+		return
+	}
+	for _, s := range w.selves {
+		if s.await == id {
+			w.selfAnswered(at, s, ev)
+			return
+		}
+	}
 	if j, ok := w.jobs[t]; ok {
 		w.jobAnswered(at, j, id, ev)
 	}

@@ -114,6 +114,9 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 			c.fail(2, "%s recovered at v%d, admitted was v%d", now.ID, tb.head().Version, c.admitted[now.ID])
 		}
 	}
+	if _, latched := before[core.ModeKey(now.Target)]; t.Name == "reserve" && now.Kind == core.KindSelf && latched {
+		c.fail(6, "%s was reserved by a worker while %s is latched", now.ID, now.Target)
+	}
 	if t.Name == "reserve" && c.draining(now.Target, before) {
 		c.fail(6, "%s was reserved while %s is draining", now.ID, now.Target)
 	}

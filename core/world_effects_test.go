@@ -108,7 +108,9 @@ func (w *world) ask(p *process, kind string, timeout time.Duration, do func() co
 			})
 			return
 		}
-		w.tell(p, kind, answer)
+		if p.life == life { // a process never hears the answers of its life before
+			w.tell(p, kind, answer)
+		}
 	})
 }
 

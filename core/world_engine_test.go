@@ -3,6 +3,7 @@ package core_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluice-data/sluice/core"
@@ -16,6 +17,10 @@ type engineScript struct {
 	fail core.Failure
 	// strict engines behave as on passes with tombstones: their commits may not be rebased.
 	strict bool
+	// memory is how many bytes of SSTables the engines can take; 0 means any number.
+	memory core.Bytes
+	// chokes is a shard with which they die and say nothing.
+	chokes core.ShardID
 	// lying engines report success without a commit.
 	lying bool
 }
@@ -34,6 +39,16 @@ type engine struct {
 
 func (en *engine) name() string { return fmt.Sprintf("execution %d", en.exec.Number) }
 
+// size is what its SSTables take.
+func (en *engine) size() (n core.Bytes) {
+	for _, in := range en.inputs {
+		for _, st := range in.SSTables {
+			n += max(0, st.Size)
+		}
+	}
+	return n
+}
+
 // attempt is one commit on its way through the gate.
 type attempt struct {
 	engine *engine
@@ -51,6 +66,10 @@ func (w *world) startEngine(p *process, e core.StartEngine) {
 		case en.script.silent || en.script.deaf:
 		case !en.script.fail.OK():
 			w.endEngine(en, en.script.fail)
+		case en.script.memory > 0 && en.size() > en.script.memory:
+			w.endEngine(en, core.Failure{Code: core.CodeEngineOOM, Detail: "out of memory"})
+		case en.script.chokes != "" && slices.ContainsFunc(en.exec.Plan, func(p core.ShardPlan) bool { return p.Shard == en.script.chokes }):
+			w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "killed by signal 11"})
 		case en.script.lying:
 			w.endEngine(en, core.Failure{})
 		default:

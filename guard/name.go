@@ -71,6 +71,7 @@ const (
 const (
 	LakeKnowsMore          Name = "lake-knows-more"         // executions that only the lake knows close the table
 	FenceToWatermark       Name = "fence-to-watermark"      // every admitted version is occupied
+	AdoptionConfirmed      Name = "adoption-confirmed"      // an id is written only while the KV says that it is the table's
 	AdoptionOverwritesID   Name = "adoption-overwrites-id"  // adoption writes a new id over one that is there
 	ContradictionConfirmed Name = "contradiction-confirmed" // a lake is said to contradict the KV only by a record that has not changed
 )
@@ -83,6 +84,14 @@ const (
 	StartAnswersNothing       Name = "start-answers-nothing"        // the answer to a start does not say that a worker knows nothing
 	NoGenerationGap           Name = "no-generation-gap"            // a pass takes no generation after a missing one
 	BadShardWaitsAlone        Name = "bad-shard-waits-alone"        // a bad shard keeps no other waiting
+	MemoryIsRemembered        Name = "memory-is-remembered"         // a pass that ran out of memory bounds those after it
+	FailedPassIsHalved        Name = "failed-pass-is-halved"        // a pass that failed without a culprit is halved by shard
+	RoomIsAdvertised          Name = "room-is-advertised"           // a table is reserved only for a worker with a free slot and bytes
+	SelfMergeIsDirect         Name = "self-merge-is-direct"         // a worker merges a table itself only in direct mode
+	DemandHasAThreshold       Name = "demand-has-a-threshold"       // less than is worth a merge is not asked for
+	QueueLimitBacksOff        Name = "queue-limit-backs-off"        // a reservation that nobody starts is not made again at once
+	LongWaitIsServed          Name = "long-wait-is-served"          // a worker is kept free for what has waited long for room
+	TooLargeIsLeftOut         Name = "too-large-is-left-out"        // an SSTable that no worker can take stops only its shard
 )
 
 // The rules of the merge (adapters/engine/python/sluice_engine).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -22,12 +23,13 @@ type Master struct {
 	m       *core.Master
 	asks    *asks
 	workers Workers
+	limits  core.Limits
 }
 
 // NewMaster makes a master; [Master.Run] starts it.
 func NewMaster(cfg core.MasterConfig, w World, workers Workers, log *slog.Logger) *Master {
 	m := core.NewMaster(cfg)
-	return &Master{world: w, m: m, loop: newLoop(m, log), asks: newAsks(), workers: workers}
+	return &Master{world: w, m: m, loop: newLoop(m, log), asks: newAsks(), workers: workers, limits: cfg.Limits}
 }
 
 // Run starts the master; Close ends it.
@@ -93,6 +95,36 @@ func (m *Master) Why(t core.Target) (r core.Reason) {
 	r = core.ReasonKVDown
 	m.loop.inside(func() { r = m.m.Why(t) })
 	return r
+}
+
+// WhyNot is why a target does not run right now, with when that began and when it ends at the latest; a zero
+// time is one that nobody knows.
+func (m *Master) WhyNot(t core.Target) (r core.Reason, since, until time.Time) {
+	r = core.ReasonKVDown
+	m.loop.inside(func() {
+		w := m.m.WhyNot(t)
+		r, since, until = w.Reason, wallTime(w.Since), wallTime(w.Until)
+	})
+	return r, since, until
+}
+
+// Health is the verdict on the running execution of a target; [core.HealthUnknown] if this master sees none.
+func (m *Master) Health(t core.Target) core.Health {
+	verdict := core.HealthUnknown
+	m.loop.inside(func() {
+		if p, ok := m.m.Pulse(t); ok {
+			verdict = p.Health(now().Mono, m.limits)
+		}
+	})
+	return verdict
+}
+
+// wallTime is a reading of this process's monotonic clock on its wall clock.
+func wallTime(t core.MonoTime) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return born.Add(time.Duration(t))
 }
 
 // Close stops the machine.

@@ -115,6 +115,16 @@ func (w *Worker) Drain(ctx context.Context) error {
 	}
 }
 
+// Load is what the worker has to do and has room for: it is drained when it accepts nothing and has nothing
+// active. ok is false once the worker is stopping.
+func (w *Worker) Load() (l core.Load, ok bool) {
+	ok = w.loop.inside(func() { l = w.m.Load() })
+	return l, ok
+}
+
+// Flushed tells the worker that a table which it writes has a new SSTable.
+func (w *Worker) Flushed(t core.Target) { w.loop.tell(core.Flushed{Target: t}) }
+
 // CancelAll tells every execution to end.
 func (w *Worker) CancelAll(why core.Failure) {
 	w.mu.Lock()

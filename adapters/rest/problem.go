@@ -65,6 +65,8 @@ func refused(t core.Target, r core.Reason) *Problem {
 	switch r {
 	case core.ReasonNotSelected:
 		detail = name + " is not owned there: restart dev with --owned " + name
+	case core.ReasonDirect:
+		detail = name + " is merged by the worker that writes it, when enough is pending; to have it merged for you, own it: --owned " + name
 	case core.ReasonLatched:
 		detail = name + " was owned by an earlier process and is not owned there now: restart dev with --owned " + name
 	case core.ReasonDraining:

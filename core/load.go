@@ -1,0 +1,200 @@
+package core
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/sluice-data/sluice/guard"
+)
+
+// Load is what a worker says of its room, in a leased record that it writes again whenever this changes. It
+// is a hint: masters reserve by it, and no transaction compares it, so one that is old costs a refused start
+// at most.
+type Load struct {
+	Endpoint Endpoint `json:"endpoint"`
+	Instance Instance `json:"instance"`
+	// Accepting is false once the worker is to take nothing new; it is empty when Active is 0 then.
+	Accepting bool `json:"accepting"`
+	// Active counts the executions that the worker has to do with, self-merges too.
+	Active int `json:"active"`
+	// Slots and Bytes are free, of those for masters to reserve.
+	Slots int   `json:"free_slots"`
+	Bytes Bytes `json:"free_bytes"`
+}
+
+// Load is what this worker has room for now.
+func (w *Worker) Load() Load {
+	l := Load{Endpoint: w.cfg.Endpoint, Instance: w.cfg.Instance, Accepting: !w.draining, Active: len(w.jobs), Slots: w.cfg.Slots, Bytes: w.cfg.Bytes}
+	for _, t := range sortedKeys(w.jobs) {
+		if j := w.jobs[t]; j.exec.Kind != KindSelf {
+			l.Slots, l.Bytes = l.Slots-1, l.Bytes-j.exec.Bytes
+		}
+	}
+	l.Slots, l.Bytes = max(0, l.Slots), max(0, l.Bytes)
+	return l
+}
+
+// refuses says why an execution has no room here.
+func (w *Worker) refuses(e Execution) Reason {
+	l := w.Load()
+	switch {
+	case w.cfg.Unsafe != "":
+		return ReasonLakeUnsafe
+	case !l.Accepting:
+		return ReasonDraining
+	case l.Slots == 0:
+		return ReasonNoSlot
+	case e.Bytes > l.Bytes && l.Slots < w.cfg.Slots:
+		return ReasonNoBytes // one that is larger than all our room runs alone
+	}
+	return ReasonNone
+}
+
+// advertisement keeps a worker's load in the KV.
+type advertisement struct {
+	written Load // as it stands there, as far as we know
+	asked   Load
+	absent  bool
+	await   EffectID
+	retry   alarm
+}
+
+// advertise writes the load if it has changed; nobody else's transaction waits for it. It compares the
+// worker's own registration, which a second process with the same name does not have.
+func (w *Worker) advertise() {
+	a := &w.load
+	now := w.Load()
+	if !w.register.live {
+		a.written, a.absent = Load{}, true
+		w.register.Beside = PutLeased(LoadKey(w.cfg.Endpoint), Encode(now))
+		return
+	}
+	if a.absent {
+		a.absent = false // it came with the registration
+		if Encode(now) == w.register.wrote {
+			a.written = now
+		}
+	}
+	if now == a.written || a.await != 0 || a.retry.Set {
+		return
+	}
+	a.asked = now
+	a.await = w.out.commit(Txn{
+		Name: "load", If: []Cond{Holds(w.register.Key, w.register.Value)},
+		Then: []Op{PutLeased(LoadKey(w.cfg.Endpoint), Encode(now))},
+	})
+}
+
+// answered reports whether the event was the answer that it waited for.
+func (a *advertisement) answered(at Moment, ev Event) bool {
+	c, ok := ev.(Committed)
+	if !ok || a.await == 0 || c.Effect != a.await {
+		return false
+	}
+	a.await = 0
+	if c.Outcome == Applied {
+		a.written = a.asked
+	} else {
+		a.written, a.retry = Load{}, alarmAt(at.Mono.Add(time.Second))
+	}
+	return true
+}
+
+func (a *advertisement) tick(at Moment) {
+	if a.retry.due(at.Mono) {
+		a.retry = alarm{}
+	}
+}
+
+// need is what a pass wants of a worker.
+type need func(w WorkerRecord, free Bytes) Bytes
+
+// atLeast wants room for b.
+func atLeast(b Bytes) need { return func(WorkerRecord, Bytes) Bytes { return b } }
+
+// roomOf is what a worker has left: the lesser of what it says itself and what is reserved for it, since
+// each may be ahead of the other. What is being recovered is no load of a worker any more.
+func (m *Master) roomOf(w WorkerRecord, but Target) (l Load) {
+	for _, s := range m.view.Loads {
+		if s.Value.Endpoint == w.Endpoint && s.Value.Instance == w.Instance {
+			l = s.Value
+		}
+	}
+	slots, bytes := w.Slots, w.Bytes
+	for _, t := range sortedKeys(m.view.Targets) {
+		e := m.view.Targets[t].Execution.Value
+		if e.ID == "" {
+			if tr, ok := m.tracks[t]; ok && t != but && tr.claiming() {
+				e = tr.claim // ours, and not in the view yet
+			}
+		}
+		elsewhere := e.Endpoint != w.Endpoint || e.Instance != "" && e.Instance != w.Instance
+		if e.Kind == KindSelf || elsewhere || e.Phase == Recovering || e.Phase == Recovered {
+			continue
+		}
+		slots, bytes = slots-1, bytes-e.Bytes
+	}
+	l.Slots, l.Bytes = min(l.Slots, slots), max(0, min(l.Bytes, bytes))
+	return l
+}
+
+// fits says why a worker can't be reserved for; what is larger than all its room fits while it is idle.
+func (m *Master) fits(w WorkerRecord, t Target, wants need) Reason {
+	l := m.roomOf(w, t)
+	switch {
+	case w.Unsafe != "":
+		return ReasonLakeUnsafe
+	case guard.Out(guard.RoomIsAdvertised):
+		return ReasonNone
+	case !l.Accepting:
+		return ReasonNoWorker
+	case l.Slots <= 0:
+		return ReasonNoSlot
+	case l.Slots < w.Slots && (l.Bytes == 0 || wants(w, l.Bytes) > l.Bytes):
+		return ReasonNoBytes
+	}
+	return ReasonNone
+}
+
+// kept reports whether a worker is kept free for another target, which has waited long for more room than
+// it ever had: without that, small passes would fill every gap that they leave (invariant 8).
+func (m *Master) kept(at Moment, w WorkerRecord, but Target) bool {
+	for _, t := range sortedKeys(m.tracks) {
+		tr := m.tracks[t]
+		if t == but || !tr.short.due(at.Mono) || tr.reason != ReasonNoBytes && tr.reason != ReasonNoSlot || m.preferred(t) != w.Endpoint {
+			continue
+		}
+		return !guard.Out(guard.LongWaitIsServed)
+	}
+	return false
+}
+
+// preferred is the worker that a target would go to if all of them had room.
+func (m *Master) preferred(t Target) (best Endpoint) {
+	for _, s := range m.view.Workers {
+		e := s.Value.Endpoint
+		if able := s.Value.Unsafe == "" && m.roomOf(s.Value, t).Accepting; able && (best == "" || weight(t, e) > weight(t, best)) {
+			best = e
+		}
+	}
+	return best
+}
+
+// nearest is the reason of the worker that came nearest to being taken.
+func nearest(a, b Reason) Reason {
+	order := func(r Reason) int {
+		switch r {
+		case ReasonNoWorker:
+			return 0
+		case ReasonNoSlot:
+			return 2
+		case ReasonNoBytes:
+			return 3
+		}
+		return 1
+	}
+	if cmp.Compare(order(b), order(a)) > 0 {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,74 @@
+package core
+
+import "time"
+
+// sight is when a budget was first seen as it is, and each of its bad shards.
+type sight struct {
+	mod Revision
+	at  MonoTime
+	bad []badSight
+}
+
+type badSight struct {
+	bad BadShard
+	at  MonoTime
+}
+
+// since is how long a bad shard has been seen as it is. A record that changes for another reason, such as a
+// success of other shards, starts nobody's wait anew.
+func (s sight) since(at Moment) func(BadShard) time.Duration {
+	return func(b BadShard) time.Duration {
+		for _, seen := range s.bad {
+			if seen.bad == b {
+				return at.Mono.Since(seen.at)
+			}
+		}
+		return 0
+	}
+}
+
+// sights remember since when each budget of a target stands as it does. Retries are waited for from there,
+// never until a time that somebody else's clock has written (attack clock-ahead).
+type sights map[string]sight
+
+// seeing is the sights after a look at the budgets as they are now.
+func (s sights) seeing(at Moment, failures []Seen[FailureRecord]) sights {
+	now := sights{}
+	for _, f := range failures {
+		was, ok := s[f.Key]
+		if ok && was.mod == f.Mod {
+			now[f.Key] = was
+			continue
+		}
+		next := sight{mod: f.Mod, at: at.Mono}
+		for _, b := range f.Value.BadShards {
+			next.bad = append(next.bad, badSight{b, at.Mono.Add(-was.since(at)(b))})
+		}
+		now[f.Key] = next
+	}
+	return now
+}
+
+// due are the shards that every budget of the target lets run now, and when more of them may: the latest
+// of the records counts, so a new endpoint name starts nothing over (attack new-names).
+func (s sights) due(at Moment, failures []Seen[FailureRecord], shards []ShardID) (due []ShardID, next alarm) {
+	for _, f := range failures {
+		seen, bad := at.Mono.Since(s[f.Key].at), s[f.Key].since(at)
+		due := f.Value.due(shards, seen, bad)
+		if wait := f.Value.untilDue(seen, bad); len(due) < len(shards) && wait > 0 {
+			next = earliest(next, alarmAt(at.Mono.Add(wait)))
+		}
+		shards = due
+	}
+	return shards, next
+}
+
+// waits reports whether a failure of the whole target is still waited for, whatever its shards do.
+func (s sights) waits(at Moment, failures []Seen[FailureRecord]) bool {
+	for _, f := range failures {
+		if at.Mono.Since(s[f.Key].at) < time.Duration(f.Value.Delay)*time.Millisecond {
+			return true
+		}
+	}
+	return false
+}

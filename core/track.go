@@ -1,0 +1,59 @@
+package core
+
+// track is what a master has to do with one target. It is volatile; everything that counts is in the
+// records.
+type track struct {
+	target Target
+	step   trackStep
+	await  EffectID
+	retry  alarm // look again then, whatever happens
+	sweep  alarm // the next look at an owned table by ourselves
+	said   string
+
+	reason      Reason // why it does not run, and since when
+	reasonSince MonoTime
+	found       int   // SSTables that the last look found above the marks
+	below       bool  // what is pending is not worth asking for yet
+	pending     alarm // when this master saw something pending first
+
+	requests      []RequestID // merges to answer after the next look
+	now           bool        // a person asked: the next attempt does not wait for a budget
+	known         Revision    // of the table's record, when the table was looked at
+	contradiction Failure     // what that look showed, to be confirmed
+	adopt         *adoption
+	claim         Execution // the reservation under way
+	need          Bytes     // what the last look found no room for
+	short         alarm     // from then on a worker is kept free for it
+	starting      bool      // the RPC under way asks for a start
+	watch         watch
+	settle        *settlement
+	sights        sights // budgets, since when we have seen them
+}
+
+type trackStep uint8
+
+const (
+	trackIdle       trackStep = iota
+	trackLooking              // survey for a request or a sweep
+	trackPosting              // post-demand
+	trackClaiming             // survey for a reservation
+	trackConfirming           // read the table's record: does the lake really contradict it?
+	trackReserving            // reserve
+	trackAdopting             // see adoption
+	trackSending              // an RPC about the current execution
+	trackSettling             // see settlement
+	trackWriting              // a latch or a charge
+)
+
+// alarm is when the track wants a tick: never while it waits for an answer, since one always comes.
+func (tr *track) alarm() alarm {
+	switch {
+	case tr.settle != nil:
+		return tr.settle.alarm()
+	case tr.step != trackIdle:
+		return alarm{}
+	case tr.retry.Set:
+		return tr.retry
+	}
+	return earliest(tr.sweep, tr.watch.alarm())
+}
