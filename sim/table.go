@@ -1,6 +1,7 @@
-package core_test
+package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,26 +10,24 @@ import (
 	"github.com/sluice-data/sluice/core"
 )
 
-// lake is the storage of the miniature world. A table is its versions and its shards; each version
-// carries the rows by key, so that what a merge did to them can be seen.
-type lake struct {
-	tables map[core.Target]*table
-	down   bool
-}
-
+// table is an abstract Lance table: a chain of versions, shards with their SSTables, and the rows by key,
+// so that what a merge did to them can be seen.
 type table struct {
-	versions []version // version n is at n-1
+	versions []version // sorted; the newest is the head
 	shards   []*shard
 	numbers  []core.Number
 	// truth are the rows as their writers know them.
-	truth map[string]string
-	rows  int     // rows written so far, to name the next
-	lost  sstable // the generation that a scenario has taken away
+	truth   map[string]string
+	rows    int     // rows written so far, to name the next
+	lost    sstable // the generation that a scenario has taken away
+	dirty   bool    // something has changed since the rows were compared
+	flying  int     // manifests on their way to storage
+	changed func(string, core.Version)
 }
 
 type version struct {
 	core.BaseManifest
-	rows map[string]string
+	rows map[string]string // nil for versions that are too old to be looked at
 	by   string
 }
 
@@ -45,8 +44,11 @@ type sstable struct {
 	rows       map[string]string
 }
 
+// keptRows is how many versions of a table keep their rows: as many as a restore may go back.
+const keptRows = 8
+
 func newTable(shards int) *table {
-	t := &table{truth: map[string]string{}}
+	t := &table{truth: map[string]string{}, dirty: true}
 	t.versions = []version{{
 		BaseManifest: core.BaseManifest{Version: 1, Scheme: core.V2, MemWAL: true, PrimaryKey: true, Operation: core.OpOverwrite},
 		rows:         map[string]string{}, by: "its maker",
@@ -66,21 +68,21 @@ func (t *table) flush(s *shard) {
 		next = s.sstables[n-1].generation + 1
 	}
 	t.rows++
-	rows := map[string]string{
-		fmt.Sprintf("%s/%d", s.id, next):   fmt.Sprintf("new %d", t.rows),
-		fmt.Sprintf("%s/%d", s.id, next/2): fmt.Sprintf("again %d", t.rows),
-	}
+	key := func(g core.Generation) string { return fmt.Sprintf("%s/%d", s.id, g%12) }
+	rows := map[string]string{key(next): fmt.Sprintf("new %d", t.rows)}
+	rows[key(next/2)] = fmt.Sprintf("again %d", t.rows)
 	if next%3 == 0 {
-		rows[fmt.Sprintf("%s/%d", s.id, next-1)] = ""
+		rows[key(next-1)] = ""
 	}
 	s.sstables = append(s.sstables, sstable{next, 1, rows})
 	s.version++
+	t.dirty = true
 	overlay(t.truth, rows)
 }
 
 func overlay(rows, over map[string]string) {
-	for k, v := range over {
-		if v == "" {
+	for _, k := range slices.Sorted(maps.Keys(over)) {
+		if v := over[k]; v == "" {
 			delete(rows, k)
 		} else {
 			rows[k] = v
@@ -93,16 +95,23 @@ func (t *table) view() map[string]string {
 	head := t.head()
 	rows := maps.Clone(head.rows)
 	for _, s := range t.shards {
-		for _, st := range s.sstables {
-			if st.generation > head.Marks.Of(s.id) {
-				overlay(rows, st.rows)
-			}
+		for _, st := range s.above(head.Marks.Of(s.id)) {
+			overlay(rows, st.rows)
 		}
 	}
 	return rows
 }
 
-// publish puts the next version, if it is absent.
+// above are the SSTables above a mark.
+func (s *shard) above(mark core.Generation) []sstable {
+	i, ok := slices.BinarySearchFunc(s.sstables, mark, func(st sstable, g core.Generation) int { return cmp.Compare(st.generation, g) })
+	if ok {
+		i++
+	}
+	return s.sstables[i:]
+}
+
+// publish puts the next version, if it is absent. A version below the head lands unseen in the history.
 func (t *table) publish(m core.BaseManifest, rows map[string]string, by string) bool {
 	if m.Version <= t.head().Version {
 		return false
@@ -111,19 +120,63 @@ func (t *table) publish(m core.BaseManifest, rows map[string]string, by string) 
 		panic(fmt.Sprintf("v%d of %s would leave a gap after v%d", m.Version, by, t.head().Version))
 	}
 	t.versions = append(t.versions, version{m, rows, by})
+	if n := len(t.versions); n > keptRows {
+		t.versions[n-1-keptRows].rows = nil
+	}
+	if n := len(t.versions); n > 64 {
+		t.versions = slices.Delete(t.versions, 0, n-32)
+	}
+	t.dirty = true
+	if t.changed != nil {
+		t.changed(by, m.Version)
+	}
 	return true
 }
 
 // foreign is the commit of a user's own program: a row of its own.
 func (t *table) foreign() core.Version {
+	t.rows++
+	return t.edit(fmt.Sprintf("client/%d", t.rows%24), "appended")
+}
+
+// edit is the commit of a user's own program on one key; an empty value deletes it. What readers see
+// afterwards is what counts from now on, since the user wants it so.
+func (t *table) edit(key, value string) core.Version {
 	m, rows := t.head().BaseManifest, maps.Clone(t.head().rows)
 	m.Version++
 	m.ReadVersion, m.Operation = m.Version-1, core.OpAppend
-	t.rows++
-	key := fmt.Sprintf("client/%d", t.rows)
-	rows[key], t.truth[key] = "appended", "appended"
+	overlay(rows, map[string]string{key: value})
+	if !t.covered(key) {
+		overlay(t.truth, map[string]string{key: value})
+	}
 	t.publish(m, rows, "client")
 	return m.Version
+}
+
+// covered reports whether an SSTable above the marks says something about a key: then nobody sees the base.
+func (t *table) covered(key string) bool {
+	for _, s := range t.shards {
+		for _, st := range s.above(t.head().Marks.Of(s.id)) {
+			if _, ok := st.rows[key]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// restore is a user's own restore of an older version: a new version with the old content, marks and
+// metadata. It reports false if that version is not kept.
+func (t *table) restore(back int) bool {
+	i := len(t.versions) - 1 - back
+	if i < 0 || t.versions[i].rows == nil {
+		return false
+	}
+	m := t.versions[i].BaseManifest
+	m.Version, m.ReadVersion, m.Operation = t.head().Version+1, t.head().Version, core.OpRestore
+	t.publish(m, t.versions[i].rows, "client")
+	t.truth = t.view()
+	return true
 }
 
 func (t *table) shard(id core.ShardID) *shard {
@@ -138,7 +191,7 @@ func (t *table) shard(id core.ShardID) *shard {
 func (t *table) clone() *table {
 	c := &table{
 		versions: slices.Clone(t.versions), numbers: slices.Clone(t.numbers),
-		truth: maps.Clone(t.truth), rows: t.rows,
+		truth: maps.Clone(t.truth), rows: t.rows, dirty: true, changed: t.changed,
 	}
 	for _, s := range t.shards {
 		c.shards = append(c.shards, &shard{s.id, s.version, slices.Clone(s.sstables)})
@@ -149,76 +202,9 @@ func (t *table) clone() *table {
 func (t *table) pending() int {
 	n := 0
 	for _, s := range t.shards {
-		for _, st := range s.sstables {
-			if st.generation > t.head().Marks.Of(s.id) {
-				n++
-			}
-		}
+		n += len(s.above(t.head().Marks.Of(s.id)))
 	}
 	return n
-}
-
-func (l *lake) survey(target core.Target) (core.Table, []core.Number, core.Failure) {
-	if l.down {
-		return core.Table{}, nil, core.Failure{Code: core.CodeStorage, Detail: "the lake is away"}
-	}
-	t, ok := l.tables[target]
-	if !ok {
-		return core.Table{}, nil, core.Failure{Code: core.CodeTableMissing, Detail: "there is no table"}
-	}
-	out := core.Table{Target: target, Base: t.head().BaseManifest}
-	for _, s := range t.shards {
-		m := core.ShardManifest{Shard: s.id, Version: s.version}
-		for _, st := range s.sstables {
-			m.SSTables = append(m.SSTables, core.SSTable{Generation: st.generation, Size: st.size})
-		}
-		out.Shards = append(out.Shards, m)
-	}
-	return out, slices.Clone(t.numbers), core.Failure{}
-}
-
-// fence does what the port promises of a [core.PutFence].
-func (l *lake) fence(f core.PutFence) (core.Outcome, core.Failure) {
-	t, ok := l.tables[f.Target]
-	if l.down || !ok {
-		return core.Unknown, core.Failure{Code: core.CodeStorage, Detail: "the lake is away"}
-	}
-	head := t.head()
-	if !f.Adopt && head.TableID != f.TableID {
-		return core.Unknown, core.Failure{Code: core.CodeTableReplaced, Detail: "another table stands there"}
-	}
-	if f.Resource != core.Base {
-		id, _ := f.Resource.Shard()
-		if s := t.shard(id); s != nil && f.Version == s.version+1 {
-			s.version++
-			return core.Applied, core.Failure{}
-		}
-		return core.NotApplied, core.Failure{}
-	}
-	if f.Version != head.Version+1 {
-		return core.NotApplied, core.Failure{}
-	}
-	m, by := head.BaseManifest, "a fence"
-	m.Version, m.ReadVersion, m.Operation = f.Version, head.Version, core.OpUpdateConfig
-	if f.Adopt {
-		m.TableID, by = f.TableID, "adoption"
-	}
-	t.publish(m, head.rows, by)
-	return core.Applied, core.Failure{}
-}
-
-func (l *lake) number(target core.Target, n core.Number) (core.ExecutionID, core.Failure) {
-	t, ok := l.tables[target]
-	if l.down || !ok {
-		return "", core.Failure{Code: core.CodeStorage, Detail: "the lake is away"}
-	}
-	for _, o := range t.numbers {
-		if o.N == n.N {
-			return o.Execution, core.Failure{}
-		}
-	}
-	t.numbers = append(t.numbers, n)
-	return "", core.Failure{}
 }
 
 // describe is the table in one line.

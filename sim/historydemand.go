@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/sluice-data/sluice/core"
+)
+
+// demandCall is one thing that happens to a table's demand.
+type demandCall struct {
+	client     string
+	call, back int64
+	what       demandOp
+	// asked is the demand afterwards; taken are the shards that an execution took, served those of them
+	// that it need not give back.
+	asked, taken, served []core.ShardID
+	outcome              core.Outcome
+}
+
+type demandOp uint8
+
+const (
+	demandPost demandOp = iota
+	demandTake
+	demandGive
+	demandRead // at the end
+)
+
+// demandMoved notes what an applied transaction does to the demand.
+func (h *history) demandMoved(t core.Txn, w *world) {
+	now := int64(w.now)
+	for _, op := range t.Then {
+		target, ok := targetOf(op.Key, "execution/")
+		if !ok {
+			continue
+		}
+		after := Get[core.Demand](w.kv, core.DemandKey(target)).Shards
+		c := demandCall{client: t.Name, call: now, back: now, asked: after, outcome: core.Applied}
+		switch rel, isRelease := released(t); {
+		case t.Name == "reserve":
+			c.what, c.taken = demandTake, decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Shards
+		case isRelease:
+			c.what, c.taken = demandGive, rel.Execution.Shards
+			for _, s := range rel.Execution.Shards {
+				last := planned(rel.Execution, s)
+				if tb := w.lake.tables[target]; last == 0 || tb == nil || tb.head().Marks.Of(s) >= last || w.checks.aside[target] {
+					c.served = append(c.served, s)
+				}
+			}
+		default:
+			continue
+		}
+		h.demand[target] = append(h.demand[target], c)
+	}
+}
+
+// posts notes a post of demand, as its poster knows it: until it is answered, it may have been applied.
+func (h *history) posts(client string, t core.Txn, now core.MonoTime) (target core.Target, i int) {
+	if h == nil || t.Name != "post-demand" {
+		return "", -1
+	}
+	target, _ = targetOf(t.Then[0].Key, "demand/")
+	c := demandCall{client: client, call: int64(now), back: open, what: demandPost}
+	if t.Then[0].Op == core.OpPut {
+		c.asked = decode[core.Demand](core.Record{Key: t.Then[0].Key, Value: t.Then[0].Value}).Shards
+	}
+	h.demand[target] = append(h.demand[target], c)
+	return target, len(h.demand[target]) - 1
+}
+
+func (h *history) posted(target core.Target, i int, outcome core.Outcome, now core.MonoTime) {
+	if h != nil && i >= 0 {
+		h.demand[target][i].back, h.demand[target][i].outcome = int64(now), outcome
+	}
+}
+
+// last notes what the records say at the end.
+func (h *history) last(w *world) {
+	for _, t := range sortedKeys(w.lake.tables) {
+		e := Get[core.Execution](w.kv, core.ExecutionKey(t))
+		h.demand[t] = append(h.demand[t], demandCall{
+			client: "reader", call: open + 1, back: open + 1, what: demandRead,
+			asked: Get[core.Demand](w.kv, core.DemandKey(t)).Shards, taken: slices.Clone(e.Shards),
+		})
+		if head := w.lake.tables[t].head(); len(h.table[t]) > 0 {
+			h.add(t, tableCall{client: "reader", call: open + 1, back: open + 1, what: opSaw, version: head.Version, by: head.by})
+		}
+	}
+	if !h.full {
+		h.kv = append(h.kv, kvCall{client: "reader", call: open + 1, back: open + 1, effect: core.Read{Ranges: []core.Range{core.Everything()}},
+			answer: core.ReadDone{OK: true, Revision: w.kv.rev, Records: w.kv.Read(core.Everything())}})
+	}
+}
