@@ -16,7 +16,8 @@ type run struct {
 	w       *world
 	targets []core.Target
 	copies  map[core.Target]*table // older copies of tables, as backups hold them
-	core    []*process             // those that are whole after the faults
+	names   [2]string              // the master and the worker that will be whole after the faults
+	core    []*process             // they, then: whoever has the name
 	stage   period
 }
 
@@ -52,7 +53,7 @@ func newRun(p Profile, src *source) *run {
 			Declares: declares, Limits: p.Limits, Slots: p.Slots, Pass: core.PassLimits{Generations: p.Pass},
 		}))
 	}
-	r.core = []*process{w.procs[draw.IntN(p.Masters)], w.procs[p.Masters+draw.IntN(p.Workers)]}
+	r.names = [2]string{w.procs[draw.IntN(p.Masters)].name, w.procs[p.Masters+draw.IntN(p.Workers)].name}
 	for _, t := range r.targets {
 		r.every("writer/"+string(t), p.Rates.Write, func(v int64) { r.flush(t, v) })
 		r.every("client/"+string(t), p.Rates.Client, func(v int64) { r.client(t, v) })

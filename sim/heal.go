@@ -15,7 +15,7 @@ import (
 // commit1 is a transaction of somebody who is no process of the fleet.
 func (w *world) commit1(t core.Txn) bool {
 	p := &process{id: "operator", name: "operator"}
-	w.history.begin(p, core.Commit{Txn: t}, w.now)
+	w.history.begin(p, core.Commit{Txn: t}, w)
 	outcome := core.NotApplied
 	if w.kv.Apply(t, "") {
 		outcome = core.Applied
@@ -31,6 +31,7 @@ func (r *run) heal() {
 	r.stage = healed
 	r.storm.whole = map[string]bool{}
 	w.kvDown, w.lake.down = false, false
+	r.core = []*process{w.process(r.names[0]), w.process(r.names[1])}
 	for _, p := range r.core {
 		r.storm.whole[p.name] = true
 		switch {
@@ -102,7 +103,7 @@ func (r *run) state() string {
 	for _, t := range r.targets {
 		e := Get[core.Execution](r.w.kv, core.ExecutionKey(t))
 		fmt.Fprintf(&b, "%s: %s; execution %d %q on %s", t, r.w.lake.tables[t].describe(), e.Number, e.Phase, e.Endpoint)
-		if m, ok := r.core[0].machine.(*core.Master); ok {
+		if m, ok := r.w.process(r.names[0]).machine.(*core.Master); ok {
 			fmt.Fprintf(&b, "; why not now: %q", m.Why(t))
 		}
 		b.WriteString("\n")

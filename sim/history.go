@@ -14,6 +14,8 @@ type history struct {
 	kv     []kvCall
 	table  map[core.Target][]tableCall
 	demand map[core.Target][]demandCall
+	// watched is what watches have told of each revision.
+	watched map[core.Revision]kvChange
 	// pending are the requests to the KV that have no answer yet, by the life of the asker.
 	pending map[string][]asked
 	full    bool // the KV's part has reached its bound
@@ -37,8 +39,11 @@ func targetOf(key, kind string) (core.Target, bool) {
 	return t, err == nil
 }
 
-// open is the end of a call that was never answered.
-const open = math.MaxInt64 - 2
+// open is the end of a call that was never answered; the last look comes before it.
+const (
+	open     = math.MaxInt64
+	lastLook = math.MaxInt64 - 2
+)
 
 // maxKVCalls bounds the KV's history, so that checking it ends.
 const maxKVCalls = 3000
@@ -50,6 +55,7 @@ type kvCall struct {
 	effect     core.Effect
 	holder     string
 	answer     core.Event // nil: unknown
+	final      bool       // the last one: what was not applied by then is as if it never was
 }
 
 // tableCall is one access to a table's version chain.
@@ -74,19 +80,22 @@ const (
 )
 
 func newHistory() *history {
-	return &history{table: map[core.Target][]tableCall{}, demand: map[core.Target][]demandCall{}, pending: map[string][]asked{}}
+	return &history{table: map[core.Target][]tableCall{}, demand: map[core.Target][]demandCall{}, pending: map[string][]asked{}, watched: map[core.Revision]kvChange{}}
 }
 
 // begin notes a request to the KV.
-func (h *history) begin(p *process, e core.Effect, now core.MonoTime) {
+func (h *history) begin(p *process, e core.Effect, w *world) {
 	if h == nil {
 		return
 	}
+	now := w.now
 	c := asked{client: p.id, kv: -1, post: -1}
 	if !h.full {
 		h.kv = append(h.kv, kvCall{client: p.id, call: int64(now), back: open, effect: e, holder: p.id})
-		h.full = len(h.kv) >= maxKVCalls
 		c.kv = len(h.kv) - 1
+	}
+	if !h.full && len(h.kv) >= maxKVCalls {
+		h.finalRead(w)
 	}
 	switch e := e.(type) {
 	case core.Commit:
@@ -104,10 +113,10 @@ func (h *history) answered(p *process, answer core.Event, now core.MonoTime) {
 		return
 	}
 	var id core.EffectID
-	outcome := core.Unknown
+	outcome, rev := core.Unknown, core.Revision(0)
 	switch a := answer.(type) {
 	case core.Committed:
-		id, outcome = a.Effect, a.Outcome
+		id, outcome, rev = a.Effect, a.Outcome, a.Revision
 	case core.ReadDone:
 		id = a.Effect
 	default:
@@ -118,13 +127,32 @@ func (h *history) answered(p *process, answer core.Event, now core.MonoTime) {
 		if c.effect != id {
 			continue
 		}
-		if c.kv >= 0 {
+		if c.kv >= 0 && !h.full {
 			h.kv[c.kv].back, h.kv[c.kv].answer = int64(now), answer
 		}
-		h.posted(c.target, c.post, outcome, now)
+		h.posted(c.target, c.post, outcome, rev, now)
 		h.pending[p.id] = slices.Delete(list, i, i+1)
 		return
 	}
+}
+
+// told notes a change that a watch has delivered.
+func (h *history) told(ch kvChange) {
+	if h != nil && !h.full {
+		h.watched[ch.rev] = ch
+	}
+}
+
+// finalRead ends the KV's history with a look at everything.
+func (h *history) finalRead(w *world) {
+	if h.full {
+		return
+	}
+	h.full = true
+	h.kv = append(h.kv, kvCall{
+		client: "reader", call: int64(w.now), back: int64(w.now), final: true, effect: core.Read{Ranges: []core.Range{core.Everything()}},
+		answer: core.ReadDone{OK: true, Revision: w.kv.rev, Records: w.kv.Read(core.Everything())},
+	})
 }
 
 // expired notes the end of a lease, as a request of nobody's.

@@ -15,6 +15,8 @@ type demandCall struct {
 	// that it need not give back.
 	asked, taken, served []core.ShardID
 	outcome              core.Outcome
+	// seen is the revision of the demand's record that was compared, mod the one that it has then.
+	seen, mod core.Revision
 }
 
 type demandOp uint8
@@ -35,7 +37,7 @@ func (h *history) demandMoved(t core.Txn, w *world) {
 			continue
 		}
 		after := Get[core.Demand](w.kv, core.DemandKey(target)).Shards
-		c := demandCall{client: t.Name, call: now, back: now, asked: after, outcome: core.Applied}
+		c := demandCall{client: t.Name, call: now, back: now, asked: after, outcome: core.Applied, seen: compared(t, target), mod: w.kv.Get(core.DemandKey(target)).Mod}
 		switch rel, isRelease := released(t); {
 		case t.Name == "reserve":
 			c.what, c.taken = demandTake, decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Shards
@@ -60,18 +62,35 @@ func (h *history) posts(client string, t core.Txn, now core.MonoTime) (target co
 		return "", -1
 	}
 	target, _ = targetOf(t.Then[0].Key, "demand/")
-	c := demandCall{client: client, call: int64(now), back: open, what: demandPost}
+	c := demandCall{client: client, call: int64(now), back: open, what: demandPost, seen: compared(t, target)}
 	if t.Then[0].Op == core.OpPut {
 		c.asked = decode[core.Demand](core.Record{Key: t.Then[0].Key, Value: t.Then[0].Value}).Shards
+		c.mod = someRevision
 	}
 	h.demand[target] = append(h.demand[target], c)
 	return target, len(h.demand[target]) - 1
 }
 
-func (h *history) posted(target core.Target, i int, outcome core.Outcome, now core.MonoTime) {
-	if h != nil && i >= 0 {
-		h.demand[target][i].back, h.demand[target][i].outcome = int64(now), outcome
+// posted notes the answer to a post, with the revision that it made.
+func (h *history) posted(target core.Target, i int, outcome core.Outcome, rev core.Revision, now core.MonoTime) {
+	if h == nil || i < 0 {
+		return
 	}
+	c := &h.demand[target][i]
+	c.back, c.outcome = int64(now), outcome
+	if c.mod == someRevision && outcome == core.Applied {
+		c.mod = rev
+	}
+}
+
+// compared is the revision of the demand's record that a transaction compares.
+func compared(t core.Txn, target core.Target) core.Revision {
+	for _, c := range t.If {
+		if c.Key == core.DemandKey(target) && c.Op == core.CondUnchanged {
+			return c.Rev
+		}
+	}
+	return someRevision
 }
 
 // last notes what the records say at the end.
@@ -79,15 +98,12 @@ func (h *history) last(w *world) {
 	for _, t := range sortedKeys(w.lake.tables) {
 		e := Get[core.Execution](w.kv, core.ExecutionKey(t))
 		h.demand[t] = append(h.demand[t], demandCall{
-			client: "reader", call: open + 1, back: open + 1, what: demandRead,
+			client: "reader", call: lastLook, back: lastLook, what: demandRead,
 			asked: Get[core.Demand](w.kv, core.DemandKey(t)).Shards, taken: slices.Clone(e.Shards),
 		})
 		if head := w.lake.tables[t].head(); len(h.table[t]) > 0 {
-			h.add(t, tableCall{client: "reader", call: open + 1, back: open + 1, what: opSaw, version: head.Version, by: head.by})
+			h.add(t, tableCall{client: "reader", call: lastLook, back: lastLook, what: opSaw, version: head.Version, by: head.by})
 		}
 	}
-	if !h.full {
-		h.kv = append(h.kv, kvCall{client: "reader", call: open + 1, back: open + 1, effect: core.Read{Ranges: []core.Range{core.Everything()}},
-			answer: core.ReadDone{OK: true, Revision: w.kv.rev, Records: w.kv.Read(core.Everything())}})
-	}
+	h.finalRead(w)
 }

@@ -49,7 +49,7 @@ func (w *world) ask(p *process, kind string, timeout time.Duration, do func() co
 // askKV makes a KV request, which is part of the KV's history: from its call to its answer, or for ever if
 // there is none.
 func (w *world) askKV(p *process, e core.Effect) {
-	w.history.begin(p, e, w.now)
+	w.history.begin(p, e, w)
 	id := p.id
 	switch e := e.(type) {
 	case core.Commit:
@@ -122,6 +122,7 @@ func (w *world) watch(p *process) {
 				continue
 			}
 			p.seen = ch.rev
+			w.history.told(ch)
 			if out(watchLosesOne) && ch.rev%7 == 0 {
 				continue
 			}

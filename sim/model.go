@@ -24,9 +24,12 @@ func (h *history) judge(budget time.Duration) []judgement {
 	var all []judgement
 	ops := make([]porcupine.Operation, 0, len(h.kv))
 	for _, c := range h.kv {
+		if _, read := c.effect.(core.Read); read && c.answer == nil {
+			continue // a read without an answer says nothing
+		}
 		ops = append(ops, porcupine.Operation{ClientId: 0, Input: c, Output: nil, Call: c.call, Return: max(c.back, c.call)})
 	}
-	all = append(all, judgement{"the KV is linearizable", check(kvModel(), ops, budget)})
+	all = append(all, judgement{"the KV is linearizable", check(h.kvModel(), ops, budget)})
 	for _, t := range sortedKeys(h.table) {
 		ops = ops[:0:0]
 		for _, c := range h.table[t] {
@@ -56,7 +59,21 @@ type kvState struct {
 
 // kvModel: every answer is that of one KV that does one thing at a time. A request without an answer is
 // either applied at some moment, or comes after everything else, which is the same as never.
-func kvModel() porcupine.Model {
+//
+// Revisions and watches make it cheap: a revision that somebody was told is his own can't be that of an
+// unanswered request, and one that a watch has told of is known by what it changed.
+func (h *history) kvModel() porcupine.Model {
+	claimed, last := map[core.Revision]bool{}, core.Revision(0)
+	for _, c := range h.kv {
+		switch a := c.answer.(type) {
+		case core.Committed:
+			if a.Outcome == core.Applied && changes(c.effect) {
+				claimed[a.Revision] = true
+			}
+		case core.ReadDone:
+			last = max(last, a.Revision)
+		}
+	}
 	return porcupine.Model{
 		Init: func() any { return kvState{kv: NewKV()} },
 		Step: func(state, input, _ any) (bool, any) {
@@ -67,7 +84,7 @@ func kvModel() porcupine.Model {
 				if !ok {
 					return true, s
 				}
-				end := s.end || c.call > open
+				end := s.end || c.final
 				return ans.Revision == s.kv.rev && slices.Equal(ans.Records, s.kv.Read(e.Ranges...)), kvState{s.kv, end}
 			case core.Commit:
 				ans, ok := c.answer.(core.Committed)
@@ -78,6 +95,12 @@ func kvModel() porcupine.Model {
 					return ans.Revision == s.kv.rev && (leased(e.Txn) || !s.kv.would(e.Txn)), s
 				}
 				if ok && ans.Revision != s.kv.rev+1 && ans.Revision != s.kv.rev {
+					return false, s
+				}
+				if !ok && (claimed[s.kv.rev+1] || s.kv.rev >= last) || !s.kv.would(e.Txn) {
+					return false, s
+				}
+				if seen, any := h.watched[s.kv.rev+1]; any && !seen.puttingAs(e.Txn) {
 					return false, s
 				}
 				next := s.kv.copied()
@@ -93,6 +116,27 @@ func kvModel() porcupine.Model {
 			return x.end == y.end && x.kv.rev == y.kv.rev && x.kv.logged == y.kv.logged && slices.Equal(x.kv.records, y.kv.records)
 		},
 	}
+}
+
+// puttingAs reports whether the change could be that of a transaction, by what was put.
+func (ch kvChange) puttingAs(t core.Txn) bool {
+	i := 0
+	for _, op := range t.Then {
+		if op.Op != core.OpPut {
+			continue
+		}
+		if i >= len(ch.puts) || ch.puts[i].Key != op.Key || ch.puts[i].Value != op.Value {
+			return false
+		}
+		i++
+	}
+	return i == len(ch.puts)
+}
+
+// changes reports whether a transaction writes something whatever it finds.
+func changes(e core.Effect) bool {
+	c, ok := e.(core.Commit)
+	return ok && slices.ContainsFunc(c.Txn.Then, func(op core.Op) bool { return op.Op == core.OpPut })
 }
 
 // would reports whether the conditions of a transaction hold.
@@ -128,7 +172,7 @@ func tableModel() porcupine.Model {
 			case opReplace:
 				return true, landed
 			case opSaw:
-				s.end = s.end || c.call > open
+				s.end = s.end || c.call == lastLook
 				return s.latest == c.version && s.by == c.by, s
 			case opOther:
 				return c.version == s.latest+1, landed
@@ -144,48 +188,6 @@ func tableModel() porcupine.Model {
 		Equal: func(a, b any) bool {
 			x, y := a.(chain), b.(chain)
 			return x.latest == y.latest && x.by == y.by && x.end == y.end && slices.Equal(x.over, y.over)
-		},
-	}
-}
-
-// wanted is the state of a table's demand: what is asked for, and what an execution has taken.
-type wanted struct {
-	asked, taken []core.ShardID
-	end          bool
-}
-
-// demandModel: what was asked for is there, or with an execution; an execution gives back what it has not
-// served.
-func demandModel() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return wanted{} },
-		Step: func(state, input, _ any) (bool, any) {
-			s, c := state.(wanted), input.(demandCall)
-			switch c.what {
-			case demandPost:
-				switch {
-				case c.outcome == core.NotApplied:
-					return true, s
-				case s.end:
-					return c.outcome == core.Unknown, s
-				}
-				return true, wanted{asked: c.asked, taken: s.taken}
-			case demandTake:
-				rest := slices.DeleteFunc(slices.Clone(s.asked), func(x core.ShardID) bool { return slices.Contains(c.taken, x) })
-				return slices.Equal(rest, c.asked), wanted{asked: c.asked, taken: c.taken}
-			case demandGive:
-				for _, x := range slices.Concat(s.taken, s.asked) {
-					if !slices.Contains(c.asked, x) && !(slices.Contains(c.served, x) && slices.Contains(s.taken, x)) {
-						return false, s
-					}
-				}
-				return slices.Equal(s.taken, c.taken), wanted{asked: c.asked}
-			}
-			return slices.Equal(s.asked, c.asked) && slices.Equal(s.taken, c.taken), wanted{s.asked, s.taken, true}
-		},
-		Equal: func(a, b any) bool {
-			x, y := a.(wanted), b.(wanted)
-			return x.end == y.end && slices.Equal(x.asked, y.asked) && slices.Equal(x.taken, y.taken)
 		},
 	}
 }

@@ -141,7 +141,7 @@ func (r *run) play(o Options) (Verdict, string) {
 	if v, problem, ok := broken(); ok {
 		return v, problem
 	}
-	w.say("---", "the faults are over for %s and %s", r.core[0].name, r.core[1].name)
+	w.say("---", "the faults are over for %s and %s", r.names[0], r.names[1])
 	r.heal()
 	patience := r.patience()
 	quiet := w.run(patience, func() bool { return r.quiet() || stop() })
