@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -197,7 +196,7 @@ func (m *Master) due(at Moment, tr *track, tv *TargetView, shards []ShardID) []S
 }
 
 // pick chooses the worker: among those with a free slot, by rendezvous hashing, so that a table stays
-// with one worker while nothing changes.
+// with one worker while nothing changes. Those on which the target has failed come last.
 func (m *Master) pick(t Target) (Seen[WorkerRecord], Reason) {
 	busy := map[Endpoint]int{}
 	for _, other := range sortedKeys(m.view.Targets) {
@@ -209,6 +208,12 @@ func (m *Master) pick(t Target) (Seen[WorkerRecord], Reason) {
 	}
 	var best Seen[WorkerRecord]
 	reason := ReasonNoWorker
+	better := func(a, b Endpoint) bool {
+		if x, y := m.track(t).shun(a), m.track(t).shun(b); x != y && !guard.Out(guard.FailedWorkersLast) {
+			return x < y
+		}
+		return weight(t, a) > weight(t, b)
+	}
 	for _, w := range m.view.Workers {
 		mode, why := EffectiveMode(voices(m.view, t, w))
 		switch {
@@ -217,7 +222,7 @@ func (m *Master) pick(t Target) (Seen[WorkerRecord], Reason) {
 		case mode != Owned:
 		case busy[w.Value.Endpoint] >= w.Value.Slots:
 			reason = ReasonNoSlot
-		case !best.Present() || cmp.Compare(weight(t, w.Value.Endpoint), weight(t, best.Value.Endpoint)) > 0:
+		case !best.Present() || better(w.Value.Endpoint, best.Value.Endpoint):
 			best = w
 		}
 	}

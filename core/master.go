@@ -59,6 +59,8 @@ type track struct {
 	watch         watch
 	settle        *settlement
 	sights        map[string]sight // budgets, since when we have seen them
+	last          last             // the execution that was seen last
+	shunned       []Endpoint       // workers on which executions came to nothing, the latest last
 }
 
 type trackStep uint8
@@ -267,6 +269,7 @@ func (m *Master) evaluate(at Moment, tr *track) {
 		m.watchOver(at, tr, tv)
 	default:
 		tr.watch = watch{}
+		tr.ended(tv)
 	}
 	if tr.step != trackIdle || tr.settle != nil {
 		return

@@ -43,6 +43,9 @@ func (r *run) heal() {
 		w.heal(p)
 	}
 	for _, p := range w.procs {
+		if strings.HasPrefix(p.name, "old-") {
+			w.kill(p) // a name has one process in the end
+		}
 		for _, t := range sortedKeys(p.engines) {
 			p.engines[t].script.deaf = false // a machine that is whole can kill its processes
 		}
@@ -72,7 +75,8 @@ func (r *run) tend() {
 	w.after(2*time.Minute, r.tend)
 }
 
-// patience is how long the end may take: an hour beyond the longest backoff that is due.
+// patience is how long the end may take: an hour beyond the longest backoff that is due. Each worker that
+// lives and is not whole may cost each table one more attempt, with the backoff after it.
 func (r *run) patience() time.Duration {
 	longest := int64(0)
 	for _, t := range r.targets {
@@ -84,7 +88,17 @@ func (r *run) patience() time.Duration {
 			}
 		}
 	}
-	return time.Hour + time.Duration(longest)*time.Millisecond
+	others := 0
+	for _, p := range r.w.procs {
+		if _, worker := p.machine.(*core.Worker); worker && !slices.Contains(r.core, p) {
+			others++
+		}
+	}
+	attempt := r.profile.Limits.Queue + r.profile.Limits.Execution + 15*time.Minute
+	if longest >= time.Hour.Milliseconds() {
+		attempt += time.Hour
+	}
+	return time.Hour + time.Duration(longest)*time.Millisecond + time.Duration(others)*attempt
 }
 
 // quiet reports whether everything is merged and nobody owns a table.
