@@ -68,6 +68,9 @@ func (c *checks) frozen(was, now core.Execution) {
 
 // idle checks an engine that reports the same again and again: that must not keep it going.
 func (c *checks) idle(en *engine) {
+	if en.proc.paused {
+		return // its worker hears nothing of it
+	}
 	since := c.w.now.Since(max(en.worked, en.proc.woke))
 	if c.noProgress > 0 && since > c.noProgress*5/4+time.Minute {
 		c.fail(7, "%s goes on %v after it completed anything, by its heartbeats alone", en.name(), since)

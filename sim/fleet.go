@@ -86,11 +86,17 @@ func (r *run) every(name string, gap time.Duration, do func(v int64)) {
 	})
 }
 
+// mostPending is where the writers of a table wait: more would only make runs slow.
+const mostPending = 150
+
 // flush adds a generation to a shard of a table, or a few.
 func (r *run) flush(target core.Target, v int64) {
 	t := r.w.lake.tables[target]
 	s := t.shards[int(v/8)%len(t.shards)]
 	n := 1
+	if t.pending() >= mostPending {
+		return
+	}
 	if v%8 == 0 {
 		n = 5
 	}

@@ -16,6 +16,8 @@ type history struct {
 	demand map[core.Target][]demandCall
 	// watched is what watches have told of each revision.
 	watched map[core.Revision]kvChange
+	// texts are the revisions at which watches have shown each text of a demand.
+	texts map[string]core.Revision
 	// pending are the requests to the KV that have no answer yet, by the life of the asker.
 	pending map[string][]asked
 	full    bool // the KV's part has reached its bound
@@ -80,7 +82,7 @@ const (
 )
 
 func newHistory() *history {
-	return &history{table: map[core.Target][]tableCall{}, demand: map[core.Target][]demandCall{}, pending: map[string][]asked{}, watched: map[core.Revision]kvChange{}}
+	return &history{table: map[core.Target][]tableCall{}, demand: map[core.Target][]demandCall{}, pending: map[string][]asked{}, watched: map[core.Revision]kvChange{}, texts: map[string]core.Revision{}}
 }
 
 // begin notes a request to the KV.
@@ -138,8 +140,16 @@ func (h *history) answered(p *process, answer core.Event, now core.MonoTime) {
 
 // told notes a change that a watch has delivered.
 func (h *history) told(ch kvChange) {
-	if h != nil && !h.full {
+	if h == nil {
+		return
+	}
+	if !h.full {
 		h.watched[ch.rev] = ch
+	}
+	for _, r := range ch.puts {
+		if strings.HasPrefix(r.Key, core.Root+"demand/") {
+			h.texts[r.Value] = r.Mod
+		}
 	}
 }
 

@@ -15,8 +15,10 @@ type demandCall struct {
 	// that it need not give back.
 	asked, taken, served []core.ShardID
 	outcome              core.Outcome
-	// seen is the revision of the demand's record that was compared, mod the one that it has then.
-	seen, mod core.Revision
+	// seen is the revision of the demand's record that was compared, mod the one that it has then; rev is
+	// that of the transaction, 0 where nobody was told.
+	seen, mod, rev core.Revision
+	text           string // of the record that is put
 }
 
 type demandOp uint8
@@ -37,7 +39,7 @@ func (h *history) demandMoved(t core.Txn, w *world) {
 			continue
 		}
 		after := Get[core.Demand](w.kv, core.DemandKey(target)).Shards
-		c := demandCall{client: t.Name, call: now, back: now, asked: after, outcome: core.Applied, seen: compared(t, target), mod: w.kv.Get(core.DemandKey(target)).Mod}
+		c := demandCall{client: t.Name, call: now, back: now, asked: after, outcome: core.Applied, seen: compared(t, target), mod: w.kv.Get(core.DemandKey(target)).Mod, rev: w.kv.rev}
 		switch rel, isRelease := released(t); {
 		case t.Name == "reserve":
 			c.what, c.taken = demandTake, decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Shards
@@ -65,7 +67,7 @@ func (h *history) posts(client string, t core.Txn, now core.MonoTime) (target co
 	c := demandCall{client: client, call: int64(now), back: open, what: demandPost, seen: compared(t, target)}
 	if t.Then[0].Op == core.OpPut {
 		c.asked = decode[core.Demand](core.Record{Key: t.Then[0].Key, Value: t.Then[0].Value}).Shards
-		c.mod = someRevision
+		c.mod, c.text = someRevision, t.Then[0].Value
 	}
 	h.demand[target] = append(h.demand[target], c)
 	return target, len(h.demand[target]) - 1
@@ -78,8 +80,20 @@ func (h *history) posted(target core.Target, i int, outcome core.Outcome, rev co
 	}
 	c := &h.demand[target][i]
 	c.back, c.outcome = int64(now), outcome
-	if c.mod == someRevision && outcome == core.Applied {
+	if outcome != core.Applied {
+		return
+	}
+	if c.rev = rev; c.mod == someRevision {
 		c.mod = rev
+	}
+}
+
+// resolve gives unanswered posts the revision at which a watch has shown their very text.
+func (h *history) resolve(calls []demandCall) {
+	for i, c := range calls {
+		if rev := h.texts[c.text]; c.what == demandPost && c.outcome == core.Unknown && c.text != "" && rev != 0 {
+			calls[i].rev, calls[i].mod = rev, rev
+		}
 	}
 }
 

@@ -39,6 +39,7 @@ func (h *history) judge(budget time.Duration) []judgement {
 	}
 	for _, t := range sortedKeys(h.demand) {
 		ops = ops[:0:0]
+		h.resolve(h.demand[t])
 		for _, c := range h.demand[t] {
 			ops = append(ops, porcupine.Operation{Input: c, Call: c.call, Return: max(c.back, c.call)})
 		}

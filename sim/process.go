@@ -2,8 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -60,7 +58,7 @@ func (w *world) twin(p *process) {
 // kill ends a process; its lease ends some time later. Its engines go with it.
 func (w *world) kill(p *process) {
 	w.loseLease(p)
-	for _, t := range slices.Sorted(maps.Keys(p.engines)) {
+	for _, t := range sortedKeys(p.engines) {
 		p.engines[t].dead = true
 	}
 	p.machine, p.paused, p.inbox = nil, false, nil

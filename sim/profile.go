@@ -35,6 +35,9 @@ type Rates struct {
 	Write, Client                                                            time.Duration // how often a table is written, by either
 }
 
+// ProfileOf is what a seed draws first.
+func ProfileOf(seed uint64, hours float64) Profile { return newProfile(seed, hours) }
+
 // newProfile draws the profile of a seed.
 func newProfile(seed uint64, hours float64) Profile {
 	r := rand.New(rand.NewPCG(seed, 0x5e_ed))

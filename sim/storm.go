@@ -152,6 +152,9 @@ func (s *storm) script(who string) engineScript {
 	case 4:
 		e.fail = core.Failure{Code: core.CodeEngineOOM, Detail: "out of memory"}
 	case 5:
+		if s.whole != nil {
+			break // what is wrong with the data is not a matter of the worker
+		}
 		e.fail = core.Failure{Code: core.CodeSSTableCorrupt, Detail: "corrupt", Shard: "s001", Generation: 1}
 	case 6:
 		e.trickle = slow // it works, slowly

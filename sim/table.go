@@ -81,7 +81,7 @@ func (t *table) flush(s *shard) {
 }
 
 func overlay(rows, over map[string]string) {
-	for _, k := range slices.Sorted(maps.Keys(over)) {
+	for _, k := range sortedKeys(over) {
 		if v := over[k]; v == "" {
 			delete(rows, k)
 		} else {
