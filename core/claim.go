@@ -291,6 +291,9 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 	}
 	slices.Sort(e.Shards)
 	e.Shards = slices.Compact(e.Shards)
+	if guard.Out(guard.ExecutionIDReused) {
+		e.ID = ExecutionID(tr.target)
+	}
 	tr.claim = e
 	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
 }

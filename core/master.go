@@ -2,6 +2,8 @@ package core
 
 import (
 	"fmt"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // Master is the machine of one master. Any number of them work side by side without a leader: each of
@@ -60,7 +62,7 @@ type track struct {
 	settle        *settlement
 	sights        map[string]sight // budgets, since when we have seen them
 	last          last             // the execution that was seen last
-	shunned       []Endpoint       // workers on which executions came to nothing, the latest last
+	shunned       []shunned        // workers on which executions came to nothing, the latest last
 }
 
 type trackStep uint8
@@ -265,11 +267,13 @@ func (m *Master) evaluate(at Moment, tr *track) {
 		return
 	case m.latch(at, tr, tv):
 		return
+	case tv.Execution.Present() && tv.Latch.Value.Mode == Draining && guard.Out(guard.DrainDropsRecovery):
+		return
 	case tv.Execution.Present():
 		m.watchOver(at, tr, tv)
 	default:
 		tr.watch = watch{}
-		tr.ended(tv)
+		tr.ended(at, tv)
 	}
 	if tr.step != trackIdle || tr.settle != nil {
 		return

@@ -1,12 +1,25 @@
 package core
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // A worker on which executions of a target come to nothing must not keep it from the others (invariant 8):
 // one that no master can reach, or whose engines all die, would be chosen again and again, because a table
 // stays with one worker while nothing changes. So each master remembers, for each target, the workers on
 // which it last failed. It is a preference and nothing more: they are chosen again when nobody else is there,
-// the one that failed longest ago first; and a master that restarts has forgotten it.
+// the one that failed longest ago first. A success clears the worker that had it and no other, or each merge
+// would pay for another try of a bad one. Time forgives, and a master that restarts has forgotten.
+
+// shunFor is how long a worker is shunned.
+const shunFor = time.Hour
+
+// shunned is a worker on which executions of a target came to nothing.
+type shunned struct {
+	endpoint Endpoint
+	at       MonoTime
+}
 
 // last is what a master has seen of the execution that a target had last.
 type last struct {
@@ -34,18 +47,21 @@ func (tr *track) ran(e Execution, tv *TargetView) {
 }
 
 // ended notes that it is released: to no avail if it never started, or if the target was charged since.
-func (tr *track) ended(tv *TargetView) {
+func (tr *track) ended(at Moment, tv *TargetView) {
 	l := tr.last
 	tr.last = last{}
-	switch {
-	case l.id == "":
-	case l.started && tv.charged() <= l.attempts:
-		tr.shunned = nil
-	default:
-		tr.shunned = slices.DeleteFunc(tr.shunned, func(e Endpoint) bool { return e == l.endpoint })
-		tr.shunned = append(tr.shunned, l.endpoint)
+	if l.id == "" {
+		return
+	}
+	tr.shunned = slices.DeleteFunc(tr.shunned, func(s shunned) bool {
+		return s.endpoint == l.endpoint || at.Mono.Since(s.at) > shunFor
+	})
+	if !l.started || tv.charged() > l.attempts {
+		tr.shunned = append(tr.shunned, shunned{l.endpoint, at.Mono})
 	}
 }
 
 // shun is how much a worker is shunned: -1 for one that is not, else more the later it failed.
-func (tr *track) shun(e Endpoint) int { return slices.Index(tr.shunned, e) }
+func (tr *track) shun(e Endpoint) int {
+	return slices.IndexFunc(tr.shunned, func(s shunned) bool { return s.endpoint == e })
+}

@@ -21,8 +21,9 @@ type checks struct {
 	targets  map[core.ExecutionID]core.Target
 	progress map[core.ExecutionID]core.MonoTime // when completed work was recorded last
 	// noProgress is the limit that the fleet has; 0 turns off what needs it.
-	noProgress time.Duration
-	broken     []string
+	noProgress, mayRun time.Duration
+	began              map[core.ExecutionID]core.MonoTime
+	broken             []string
 	// untouched: nobody changes history behind our back, so no table may be said to have been replaced,
 	// restored or merged by somebody else.
 	untouched bool
@@ -34,6 +35,7 @@ func newChecks(w *world) *checks {
 	c := &checks{
 		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
 		progress: map[core.ExecutionID]core.MonoTime{},
+		began:    map[core.ExecutionID]core.MonoTime{},
 		targets:  map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{},
 	}
 	w.kv.observe = c.transaction
@@ -66,6 +68,9 @@ func (c *checks) landed(a *attempt) {
 	}
 	if c.admitted[a.engine.exec.ID] < a.body.Version {
 		c.fail(3, "v%d of %s landed, admitted was v%d", a.body.Version, a.engine.exec.ID, c.admitted[a.engine.exec.ID])
+	}
+	if !a.body.MemWAL {
+		c.fail(4, "v%d of %s has lost the MemWAL index, and with it every mark", a.body.Version, a.target)
 	}
 	if e.Phase == core.Recovering {
 		c.w.cover.rare("a late put lands during the barrier")
@@ -139,6 +144,14 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 	}
 	if t.Name == "reserve" && c.draining(now.Target) {
 		c.fail(6, "%s was reserved while %s is draining", now.ID, now.Target)
+	}
+	switch {
+	case t.Name == "start":
+		c.began[now.ID] = c.w.now
+	case t.Name == "finish" && now.End != nil && now.End.Code == core.CodeTimeLimit:
+		if ran := c.w.now.Since(c.began[now.ID]); ran < c.mayRun*4/5 {
+			c.fail(7, "%s is ended for its time after %v", now.ID, ran)
+		}
 	}
 	if t.Name == "freeze" {
 		c.frozen(was, now)

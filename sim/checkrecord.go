@@ -134,12 +134,17 @@ func (c *checks) lying(e core.Execution) {
 // unpaid checks that a failure that counts is charged in the very transaction that gives the table back.
 func (c *checks) unpaid(t core.Txn, h core.History, before map[string]core.Record) {
 	e := h.Execution
-	if h.Merged || !h.Failure.Code.Charged() {
+	free := slices.Contains([]core.Code{core.CodeOK, core.CodeQueueLimit, core.CodeCancelled, core.CodeStale}, h.Failure.Code)
+	if h.Merged {
 		return
 	}
 	key := core.FailureKey(e.Target, e.Charge)
-	was, now := decode[core.FailureRecord](before[key]), Get[core.FailureRecord](c.w.kv, key)
-	if now.Attempts != was.Attempts+1 {
-		c.fail(5, "execution %d of %s failed with %s and is not charged", e.Number, e.Target, h.Failure.Code)
+	now := Get[core.FailureRecord](c.w.kv, key)
+	was := now
+	if rec, touched := before[key]; touched {
+		was = decode[core.FailureRecord](rec)
+	}
+	if (now.Attempts != was.Attempts+1) != free {
+		c.fail(5, "execution %d of %s ended with %s, and the budget goes from %d to %d attempts", e.Number, e.Target, h.Failure.Code, was.Attempts, now.Attempts)
 	}
 }

@@ -26,6 +26,9 @@ type engineScript struct {
 	// say the same again and again.
 	trickle time.Duration
 	idle    bool
+	// rogue engines commit what they may not: 1 a version after a gap, 2 marks beyond their plan, 3 a table
+	// without its MemWAL index.
+	rogue int
 }
 
 // engine is the merge of one execution: it reads its plan, commits, and ends.
@@ -160,6 +163,16 @@ func (w *world) commit(en *engine) {
 	}
 	en.tries++
 	en.open = a
+	switch en.script.rogue {
+	case 1:
+		a.body.Version++
+	case 2:
+		for _, p := range en.exec.Plan {
+			a.body.Marks = a.body.Marks.With(p.Shard, p.Last+1)
+		}
+	case 3:
+		a.body.MemWAL = false
+	}
 	request := w.newRequest()
 	w.gate[request], a.request = a, request
 	w.deliver(en.proc, core.CommitRequested{Request: request, Intent: core.CommitIntent{

@@ -39,7 +39,7 @@ func newRun(p Profile, src *source) *run {
 	w.history = newHistory()
 	w.quietly = true
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
-	w.checks.noProgress = p.Limits.NoProgress
+	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution
 	draw := rand.New(rand.NewPCG(p.Seed, 0xf1ee7))
 	for _, t := range r.targets {
 		w.lake.place(t, newTable(1+draw.IntN(p.Shards)))

@@ -138,7 +138,7 @@ func (s *storm) script(who string) engineScript {
 		if !often(r, s.rates.Engine) {
 			return 0
 		}
-		return 1 + r.Int64N(8) + 10*r.Int64N(900)
+		return 1 + r.Int64N(9) + 10*r.Int64N(900)
 	})
 	e := engineScript{real: true}
 	slow := time.Duration(v/10) * time.Second
@@ -162,6 +162,8 @@ func (s *storm) script(who string) engineScript {
 		e.trickle, e.idle = 24*time.Hour, true // it only says that it lives
 	case 8:
 		e.two = true
+	case 9:
+		e.rogue = 1 + int(v/10)%3
 	}
 	return e
 }

@@ -113,8 +113,11 @@ func (s *shard) above(mark core.Generation) []sstable {
 
 // publish puts the next version, if it is absent. A version below the head lands unseen in the history.
 func (t *table) publish(m core.BaseManifest, rows map[string]string, by string) bool {
-	if m.Version <= t.head().Version {
+	if m.Version <= t.head().Version && (m.Version < t.head().Version || !out(putOverwrites)) {
 		return false
+	}
+	if m.Version == t.head().Version {
+		t.versions = t.versions[:len(t.versions)-1]
 	}
 	if m.Version != t.head().Version+1 {
 		panic(fmt.Sprintf("v%d of %s would leave a gap after v%d", m.Version, by, t.head().Version))
