@@ -48,6 +48,7 @@ func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 	// sleep is nobody's lack of progress (a gap in sampling starts a fresh window).
 	slept := at.Mono.Since(w.looked) > 3*l.Probe+rpcLimit && !guard.Out(guard.SleepIsNoEvidence)
 	w.looked = at.Mono
+	w.due = alarm{} // whether a budget is due is asked again when this one is over; until then it must not ring
 	tr.ran(e, tv)
 	if w.ID != e.ID || w.Phase != e.Phase || slept {
 		*w = newWatch(at, e, l)
