@@ -91,7 +91,7 @@ func (c *checks) demand(t core.Txn, before map[string]core.Record) {
 	}
 	c.unpaid(t, h, before)
 	tb := c.w.lake.tables[e.Target]
-	if tb == nil || c.aside[e.Target] {
+	if tb == nil || tb.rewritten || c.aside[e.Target] {
 		return
 	}
 	d := Get[core.Demand](c.w.kv, core.DemandKey(e.Target))
@@ -121,7 +121,7 @@ func planned(e core.Execution, s core.ShardID) core.Generation {
 // lying checks that an execution that is called a success is one.
 func (c *checks) lying(e core.Execution) {
 	tb := c.w.lake.tables[e.Target]
-	if tb == nil || c.aside[e.Target] {
+	if tb == nil || tb.rewritten || c.aside[e.Target] {
 		return
 	}
 	for _, p := range e.Plan {

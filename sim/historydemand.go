@@ -47,7 +47,7 @@ func (h *history) demandMoved(t core.Txn, w *world) {
 			c.what, c.taken = demandGive, rel.Execution.Shards
 			for _, s := range rel.Execution.Shards {
 				last := planned(rel.Execution, s)
-				if tb := w.lake.tables[target]; last == 0 || tb == nil || tb.head().Marks.Of(s) >= last || w.checks.aside[target] {
+				if tb := w.lake.tables[target]; last == 0 || tb == nil || tb.rewritten || tb.head().Marks.Of(s) >= last || w.checks.aside[target] {
 					c.served = append(c.served, s)
 				}
 			}

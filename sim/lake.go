@@ -29,6 +29,7 @@ func (l *lake) place(target core.Target, t *table) {
 	_, again := l.tables[target]
 	l.tables[target] = t
 	if again || t.head().Version > 1 {
+		t.rewritten = true
 		l.replaced(target)
 	}
 }

@@ -141,6 +141,9 @@ func (s *storm) script(who string) engineScript {
 		return 1 + r.Int64N(9) + 10*r.Int64N(900)
 	})
 	e := engineScript{real: true}
+	if s.rates.Work > 0 && s.whole == nil {
+		e.trickle = time.Duration(s.src.jitter("engine/"+who, int64(s.rates.Work)))
+	}
 	slow := time.Duration(v/10) * time.Second
 	switch v % 10 {
 	case 1:

@@ -17,12 +17,14 @@ type table struct {
 	shards   []*shard
 	numbers  []core.Number
 	// truth are the rows as their writers know them.
-	truth   map[string]string
-	rows    int     // rows written so far, to name the next
-	lost    sstable // the generation that a scenario has taken away
-	dirty   bool    // something has changed since the rows were compared
-	flying  int     // manifests on their way to storage
-	changed func(string, core.Version)
+	truth  map[string]string
+	rows   int     // rows written so far, to name the next
+	lost   sstable // the generation that a scenario has taken away
+	dirty  bool    // something has changed since the rows were compared
+	flying int     // manifests on their way to storage
+	// rewritten: a user has brought an older state back, so marks that were seen may be gone.
+	rewritten bool
+	changed   func(string, core.Version)
 }
 
 type version struct {
@@ -178,7 +180,7 @@ func (t *table) restore(back int) bool {
 	m := t.versions[i].BaseManifest
 	m.Version, m.ReadVersion, m.Operation = t.head().Version+1, t.head().Version, core.OpRestore
 	t.publish(m, t.versions[i].rows, "client")
-	t.truth = t.view()
+	t.truth, t.rewritten = t.view(), true
 	return true
 }
 
