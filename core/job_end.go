@@ -82,6 +82,7 @@ func (w *Worker) cancel(at Moment, j *job, why Failure) {
 	w.stop(j)
 	j.grace = alarmAt(at.Mono.Add(w.cfg.Limits.CancelGrace))
 	if guard.Out(guard.CancelIsStopped) {
+		j.engineUp = false
 		w.finish(at, j)
 	}
 }

@@ -2,8 +2,6 @@ package core
 
 import (
 	"fmt"
-
-	"github.com/sluice-data/sluice/guard"
 )
 
 // Master is the machine of one master. Any number of them work side by side without a leader: each of
@@ -266,8 +264,6 @@ func (m *Master) evaluate(at Moment, tr *track) {
 		}
 		return
 	case m.latch(at, tr, tv):
-		return
-	case tv.Execution.Present() && tv.Latch.Value.Mode == Draining && guard.Out(guard.DrainDropsRecovery):
 		return
 	case tv.Execution.Present():
 		m.watchOver(at, tr, tv)

@@ -47,6 +47,10 @@ func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 	// A master that slept has not seen what happened meanwhile, even if it hears of it later: its own
 	// sleep is nobody's lack of progress (a gap in sampling starts a fresh window).
 	slept := at.Mono.Since(w.looked) > 3*l.Probe+rpcLimit && !guard.Out(guard.SleepIsNoEvidence)
+	if tv.Latch.Value.Mode == Draining && guard.Out(guard.DrainDropsRecovery) {
+		*w = watch{}
+		return
+	}
 	w.looked = at.Mono
 	w.due = alarm{} // whether a budget is due is asked again when this one is over; until then it must not ring
 	tr.ran(e, tv)

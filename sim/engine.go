@@ -25,10 +25,16 @@ type engineScript struct {
 	// trickle is how long the engine works, with a report of completed work now and then; idle reports
 	// say the same again and again.
 	trickle time.Duration
-	idle    bool
+	// writes is how long it takes from its plan to its commit.
+	writes time.Duration
+	idle   bool
 	// rogue engines commit what they may not: 1 a version after a gap, 2 marks beyond their plan, 3 a table
 	// without its MemWAL index.
 	rogue int
+	// quiet engines report nothing before their plan.
+	quiet bool
+	// dies: the engine ends while its commit is in storage.
+	dies bool
 }
 
 // engine is the merge of one execution: it reads its plan, commits, and ends.
@@ -92,6 +98,10 @@ func (w *world) engineStep(en *engine, d time.Duration, do func()) {
 
 // work reports completed work, for as long as the engine takes, and then plans.
 func (w *world) work(en *engine, until core.MonoTime) {
+	if en.script.quiet && !en.script.idle && w.now < until {
+		w.engineStep(en, until.Since(w.now), func() { w.work(en, until) })
+		return
+	}
 	if en.rows == 0 || !en.script.idle {
 		en.rows++
 		en.worked = w.now
@@ -107,7 +117,7 @@ func (w *world) work(en *engine, until core.MonoTime) {
 
 func (w *world) letGo(p *process, e core.LetGo) {
 	if en := p.engines[e.Target]; en != nil && en.exec.ID == e.Execution {
-		w.engineStep(en, 0, func() { w.commit(en) })
+		w.engineStep(en, en.script.writes, func() { w.commit(en) })
 	}
 }
 

@@ -48,6 +48,12 @@ func (w *world) send(p *process, life int, request core.RequestID, a *attempt) {
 	call := w.history.put(a, w.now)
 	outcome := core.Unknown
 	a.table.flying++
+	if a.engine.script.dies {
+		w.after(time.Millisecond, func() {
+			w.cover.rare("an engine dies while its commit is in storage")
+			w.endEngine(a.engine, core.Failure{Code: core.CodeEngineKilled, Detail: "killed by signal 9"})
+		})
+	}
 	land := func() {
 		a.table.flying--
 		if !fate.never {

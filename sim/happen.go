@@ -165,7 +165,7 @@ func (r *run) operate(p *process, t core.Target, v int64) {
 			w.deliver(p, core.MergeRequested{Request: w.newRequest(), Target: t, Now: v>>33%2 == 0})
 			return
 		case 1:
-			if v>>33%3 == 0 {
+			if v>>33%2 == 0 {
 				w.deliver(p, core.AdoptRequested{Request: w.newRequest(), Target: t})
 			}
 			return

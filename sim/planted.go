@@ -40,9 +40,7 @@ const (
 	errorIsNotLanded = "error-is-not-landed"
 	silenceIsLanded  = "silence-is-landed"
 	failedIsAbsent   = "failed-is-absent"
-	unknownIsFailed  = "kv-unknown-is-failed"
 	unknownIsApplied = "kv-unknown-is-applied"
-	watchLosesOne    = "watch-loses-one"
 	putOverwrites    = "put-overwrites"
 	condIgnored      = "kv-ignores-conditions"
 )

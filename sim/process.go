@@ -28,7 +28,8 @@ type process struct {
 	noKV    bool          // cut off from the KV
 	noRPC   bool          // cut off from the other processes
 	seen    core.Revision
-	holding string // transactions of that name wait in its network
+	told    core.MonoTime // when the last of the changes that are on their way arrives
+	holding string        // transactions of that name wait in its network
 	held    []func()
 	engines map[core.Target]*engine
 }

@@ -26,7 +26,7 @@ type Profile struct {
 
 // Rates are per mille of the messages or moments that they speak of.
 type Rates struct {
-	Lose, Slow, Twice, KVLose, LakeLose, Blind, Stale, Crash, Put, Late int
+	Lose, Slow, Lag, Twice, KVLose, LakeLose, Blind, Stale, Crash, Put, Late int
 	// Work is how long an engine works, at most.
 	Work time.Duration
 	// Engine is per mille of the executions whose engine doesn't just work.
@@ -66,13 +66,13 @@ func newProfile(seed uint64, hours float64) Profile {
 			KVHold: span(10*time.Second, time.Minute), Poll: span(15*time.Second, time.Minute),
 		},
 		Rates: Rates{
-			Lose: rate(60), Slow: rate(40), Twice: rate(60), KVLose: rate(50), LakeLose: rate(40), Blind: rate(40),
+			Lose: rate(60), Slow: rate(40), Lag: rate(120), Twice: rate(60), KVLose: rate(50), LakeLose: rate(40), Blind: rate(40),
 			Stale: rate(20), Crash: rate(3), Put: rate(150), Late: rate(400), Engine: rate(250),
 			Work:    []time.Duration{0, 10 * time.Second, time.Minute, 4 * time.Minute}[r.IntN(4)],
 			Every:   span(4*time.Second, 40*time.Second),
 			Process: rate(100), Pause: rate(100), Cut: rate(100), KVDown: rate(50), LakeDown: rate(30),
-			Clock: rate(30), History: rate(12), Operator: rate(40), Compact: rate(40),
-			Write: span(5*time.Second, 3*time.Minute), Client: span(10*time.Second, 5*time.Minute),
+			Clock: rate(30), History: rate(12), Operator: rate(100), Compact: rate(40),
+			Write: span(5*time.Second, 3*time.Minute), Client: span(2*time.Second, time.Minute),
 		},
 	}
 	return p
@@ -87,8 +87,8 @@ func (p Profile) String() string {
 	fmt.Fprintf(&b, "  limits: queue %v, execution %v, no progress %v, grace %v, barrier %v, probe %v, hold %v, poll %v\n",
 		short(l.Queue), short(l.Execution), short(l.NoProgress), short(l.CancelGrace), short(l.Barrier), short(l.Probe), short(l.KVHold), short(l.Poll))
 	r := p.Rates
-	fmt.Fprintf(&b, "  per mille of messages: lost %d, slow %d, twice %d, KV lost %d, lake lost %d, blind %d, stale %d, crash %d, bad puts %d (late %d), bad engines %d; engines work up to %v\n",
-		r.Lose, r.Slow, r.Twice, r.KVLose, r.LakeLose, r.Blind, r.Stale, r.Crash, r.Put, r.Late, r.Engine, r.Work)
+	fmt.Fprintf(&b, "  per mille of messages: lost %d, slow %d, late watches %d, twice %d, KV lost %d, lake lost %d, blind %d, stale %d, crash %d, bad puts %d (late %d), bad engines %d; engines work up to %v\n",
+		r.Lose, r.Slow, r.Lag, r.Twice, r.KVLose, r.LakeLose, r.Blind, r.Stale, r.Crash, r.Put, r.Late, r.Engine, r.Work)
 	fmt.Fprintf(&b, "  something every %v: process %d, pause %d, cut %d, KV down %d, lake down %d, clock %d, history %d, operator %d, compaction %d; flushes every %v, clients every %v",
 		short(r.Every), r.Process, r.Pause, r.Cut, r.KVDown, r.LakeDown, r.Clock, r.History, r.Operator, r.Compact, short(r.Write), short(r.Client))
 	return b.String()

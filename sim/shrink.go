@@ -14,6 +14,11 @@ func Shrink(t Trace, tried func(left int) bool) Trace {
 		}
 		return TraceOf(res, t.Commit), true
 	}
+	return shrink(t, fails, tried)
+}
+
+// shrink deletes runs of choices, long ones first, while what is left still fails.
+func shrink(t Trace, fails func([]Choice) (Trace, bool), tried func(left int) bool) Trace {
 	best := t
 	for size := max(1, len(best.Choices)/2); ; size = max(1, size/2) {
 		removed := false

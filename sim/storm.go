@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/sluice-data/sluice/core"
@@ -25,7 +26,8 @@ func (s *storm) weather() weather {
 func often(r *rand.Rand, permille int) bool { return r.IntN(1000) < permille }
 
 func (s *storm) choose(name, who string, draw func(r *rand.Rand) int64) int64 {
-	if s.over || s.whole[who] {
+	storage := strings.HasPrefix(name, "lake/") || strings.HasPrefix(name, "put/")
+	if s.over || s.whole[who] || s.whole != nil && storage { // the lake becomes whole for everybody
 		return 0
 	}
 	return s.src.choose(name, draw)
@@ -35,8 +37,12 @@ func (s *storm) choose(name, who string, draw func(r *rand.Rand) int64) int64 {
 func (s *storm) delay(kind, who string) time.Duration {
 	name := kind + "/" + who
 	usual := time.Millisecond + time.Duration(s.src.jitter(name, int64(20*time.Millisecond)))
+	slow := s.rates.Slow
+	if kind == "watch" {
+		slow = s.rates.Lag
+	}
 	more := s.choose(name+"/slow", who, func(r *rand.Rand) int64 {
-		if !often(r, s.rates.Slow) {
+		if !often(r, slow) {
 			return 0
 		}
 		return 1 + r.Int64N(20_000)
@@ -87,8 +93,8 @@ func (s *storm) put(who string) putFate {
 		if often(r, s.rates.Late) {
 			kind = putLate
 		}
-		// The time is spread over its magnitudes, from a second to hours.
-		ms := int64(1000) << r.IntN(14)
+		// The time is spread over its magnitudes, from a tenth of a second to hours.
+		ms := int64(100) << r.IntN(17)
 		return kind + 10*(ms+r.Int64N(ms))
 	})
 	later := time.Duration(v/10) * time.Millisecond
@@ -138,11 +144,13 @@ func (s *storm) script(who string) engineScript {
 		if !often(r, s.rates.Engine) {
 			return 0
 		}
-		return 1 + r.Int64N(9) + 10*r.Int64N(900)
+		return r.Int64N(10) + 10*(1+r.Int64N(900))
 	})
 	e := engineScript{real: true}
 	if s.rates.Work > 0 && s.whole == nil {
 		e.trickle = time.Duration(s.src.jitter("engine/"+who, int64(s.rates.Work)))
+		e.quiet = s.src.jitter("quiet/"+who, 2) == 1
+		e.writes = time.Duration(s.src.jitter("writes/"+who, int64(min(s.rates.Work, 20*time.Second))))
 	}
 	slow := time.Duration(v/10) * time.Second
 	switch v % 10 {
@@ -166,7 +174,9 @@ func (s *storm) script(who string) engineScript {
 	case 8:
 		e.two = true
 	case 9:
-		e.rogue = 1 + int(v/10)%3
+		e.rogue = 1 + int(v/100)%3
+	case 0:
+		e.dies = v != 0
 	}
 	return e
 }
