@@ -22,7 +22,7 @@ var pureImports = map[string]bool{
 // simImports are what the simulator may import beside that: chance with a seed, its traces, and the checker
 // of histories, which comes after a run and takes no part in it.
 var simImports = map[string]bool{
-	"maps": true, "math": true, "math/rand/v2": true, "runtime/debug": true, "bufio": true, "io": true, "embed": true,
+	"iter": true, "maps": true, "math": true, "math/rand/v2": true, "runtime/debug": true, "bufio": true, "io": true, "embed": true,
 	"github.com/anishathalye/porcupine": true, "github.com/sluice-data/sluice/core": true,
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/sluice-data/sluice/core"
@@ -34,8 +35,8 @@ type kvChange struct {
 	deletes []string
 }
 
-// NewKV makes an empty KV.
-func NewKV() *KV { return &KV{logged: newHash()} }
+// NewKV makes an empty KV. Its revision is 1, since 0 stands for a key that is absent.
+func NewKV() *KV { return &KV{rev: 1, logged: newHash()} }
 
 // Revision is that of the last change.
 func (k *KV) Revision() core.Revision { return k.rev }
@@ -106,6 +107,24 @@ func (k *KV) since(from core.Revision) (changes []kvChange, ok bool) {
 	}
 	i, _ := slices.BinarySearchFunc(k.log, from+1, func(c kvChange, r core.Revision) int { return cmp.Compare(c.rev, r) })
 	return k.log[i:], true
+}
+
+// Changes goes over the changes after a revision, oldest first, as far as they are not compacted.
+func (k *KV) Changes(from core.Revision) iter.Seq2[core.Revision, Change] {
+	return func(yield func(core.Revision, Change) bool) {
+		changes, _ := k.since(from)
+		for _, c := range changes {
+			if !yield(c.rev, Change{c.puts, c.deletes}) {
+				return
+			}
+		}
+	}
+}
+
+// Change is what one transaction has changed.
+type Change struct {
+	Puts    []core.Record
+	Deletes []string
 }
 
 // Check says what is wrong with the form of a transaction: etcd takes neither more than its limit nor two
