@@ -70,8 +70,9 @@ func (w *Worker) admitAnswered(at Moment, j *job, ev Event) {
 	j.admitAwait = 0
 	switch ev := ev.(type) {
 	case Committed:
-		if ev.Outcome != Applied && !(ev.Outcome == Unknown && guard.Out(guard.UnknownAdmitIsAdmitted)) &&
-			!(ev.Outcome == NotApplied && guard.Out(guard.FailedAdmitIsAdmitted)) {
+		taken := ev.Outcome == Applied || ev.Outcome == Unknown && guard.Out(guard.UnknownAdmitIsAdmitted) ||
+			ev.Outcome == NotApplied && guard.Out(guard.FailedAdmitIsAdmitted)
+		if !taken {
 			w.readWatermarks(j)
 			return
 		}

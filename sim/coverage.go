@@ -18,24 +18,7 @@ func (c coverage) rare(what string)      { c["rare: "+what]++ }
 func (c coverage) refused(r core.Reason) { c["reason "+string(r)]++ }
 func (c coverage) rule(r core.Rule)      { c["rule "+string(r)]++ }
 func (c coverage) fault(what string)     { c["fault: "+what]++ }
-func (c coverage) faults() (n int)       { return c.sum("fault: ") }
 func (c coverage) merges() int           { return c["merged"] }
-func (c coverage) sum(prefix string) int {
-	n := 0
-	for _, k := range sortedKeys(c) {
-		if strings.HasPrefix(k, prefix) {
-			n += c[k]
-		}
-	}
-	return n
-}
-
-// add takes over what another run has reached.
-func (c coverage) add(o coverage) {
-	for _, k := range sortedKeys(o) {
-		c[k] += o[k]
-	}
-}
 
 // kindOf is the name of an event's or an effect's type.
 func kindOf(v any) string {

@@ -56,7 +56,8 @@ func (k *KV) Get(key string) core.Record {
 // Apply carries out a transaction of a client; it reports whether the conditions held. A transaction that
 // changes nothing leaves the revision where it is.
 func (k *KV) Apply(t core.Txn, holder string) bool {
-	if !k.would(t) && !(out(condIgnored) && len(t.If) > 1 && k.holds(t.If[0])) {
+	holds := k.would(t) || out(condIgnored) && len(t.If) > 1 && k.holds(t.If[0])
+	if !holds {
 		return false
 	}
 	before := map[string]core.Record{}

@@ -46,7 +46,8 @@ func demandModel() porcupine.Model {
 				return slices.Equal(rest, c.asked), next
 			case c.what == demandGive:
 				for _, x := range slices.Concat(s.taken, s.asked) {
-					if !slices.Contains(c.asked, x) && !(slices.Contains(c.served, x) && slices.Contains(s.taken, x)) {
+					served := slices.Contains(c.served, x) && slices.Contains(s.taken, x)
+					if !served && !slices.Contains(c.asked, x) {
 						return false, s
 					}
 				}
