@@ -25,7 +25,7 @@ func (r *run) happen(v int64) {
 		{rates.History, "a user changes a table's history", func() { r.rewrite(t, v) }},
 		{rates.Operator, "an operator does something", func() { r.operate(p, t, v) }},
 		{rates.Compact, "the KV is compacted and a watch dropped", func() { w.kv.Compact(w.kv.rev); w.snapshot(p) }},
-		{rates.Process / 3, "an engine is killed", func() { r.killEngine(t) }},
+		{rates.Process / 2, "an engine is killed", func() { r.killEngine(t) }},
 		{rates.Cut / 3, "a lease ends under a live holder", func() { w.expire(p.id) }},
 		{rates.Process / 6, "a process has a twin", func() { r.twin(p, d) }},
 	}
@@ -109,10 +109,16 @@ func (r *run) lakeAway(d time.Duration) {
 	r.w.after(d, func() { r.w.lake.down = false })
 }
 
+// killEngine kills the engine of a table, and all those that have waited for storage for a while: who waits
+// long is who gets killed.
 func (r *run) killEngine(t core.Target) {
 	for _, p := range r.w.procs {
-		if en := p.engines[t]; en != nil && p.machine != nil {
-			r.w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "killed by signal 9"})
+		for _, of := range sortedKeys(p.engines) {
+			en := p.engines[of]
+			waits := en.open != nil && en.open.sent
+			if (of == t || waits) && p.machine != nil {
+				r.w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "killed by signal 9"})
+			}
 		}
 	}
 }

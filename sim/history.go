@@ -16,7 +16,7 @@ type history struct {
 	demand map[core.Target][]demandCall
 	// watched is what watches have told of each revision.
 	watched map[core.Revision]kvChange
-	// texts are the revisions at which watches have shown each text of a demand.
+	// texts are the revisions at which watches have shown each text of a demand first.
 	texts map[string]core.Revision
 	// pending are the requests to the KV that have no answer yet, by the life of the asker.
 	pending map[string][]asked
@@ -148,7 +148,9 @@ func (h *history) told(ch kvChange) {
 	}
 	for _, r := range ch.puts {
 		if strings.HasPrefix(r.Key, core.Root+"demand/") {
-			h.texts[r.Value] = r.Mod
+			if _, again := h.texts[r.Value]; !again { // a release may write the same text once more
+				h.texts[r.Value] = r.Mod
+			}
 		}
 	}
 }

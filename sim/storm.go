@@ -91,7 +91,7 @@ func (s *storm) put(who string) putFate {
 		}
 		kind := 1 + r.Int64N(putKinds-1)
 		if often(r, s.rates.Late) {
-			kind = putLate
+			kind = []int64{putLate, put500Lat}[r.IntN(2)]
 		}
 		// The time is spread over its magnitudes, from a tenth of a second to hours.
 		ms := int64(100) << r.IntN(17)
