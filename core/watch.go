@@ -114,6 +114,7 @@ func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
 		}
 		w.second = alarm{}
 		w.cancelled = alarmAt(at.Mono.Add(l.CancelGrace))
+		w.probe = alarmAt(at.Mono.Add(l.Probe)) // the cancel is one; without a worker to send it to, it must not ring again at once
 		m.out.note(e, w.why.Code, fmt.Sprintf("%s (execution %d on %s): cancel", w.why.Detail, e.Number, e.Endpoint))
 		m.send(tr, e, func(id EffectID, address string) Effect {
 			return SendCancel{id, address, e.Target, e.ID, w.why}
