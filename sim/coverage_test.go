@@ -70,15 +70,15 @@ merged
 func TestAStandardBatchReachesWhatItMust(t *testing.T) {
 	t.Parallel()
 	reached := coverage{}
-	for seed := uint64(1); seed <= 60; seed++ {
-		res := Run(Options{Seed: seed, Hours: 0.6, CheckTime: 1})
+	for seed := uint64(1); seed <= 90; seed++ {
+		res := Run(Options{Seed: seed, Hours: 1, CheckTime: 1})
 		for _, k := range sortedKeys(res.Coverage) {
 			reached[k] += res.Coverage[k]
 		}
 	}
 	for _, want := range mustReach {
 		if reached[want] == 0 {
-			t.Errorf("sixty seeds never come to %q", want)
+			t.Errorf("ninety seeds never come to %q", want)
 		}
 	}
 }
