@@ -10,8 +10,11 @@ GO ?= go
 # PYTHON=/path/to/python3 overrides the search of scripts/find-python.
 export PYTHON
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# What `make sim` runs.
+SIM_SEEDS ?= 1..5000
+SIM_HOURS ?= 1
 # Other builds of the tree, each vetted by `make lint`.
-TAGS := guards
+TAGS := guards planted
 
 .PHONY: help
 help: ## list the targets
@@ -46,6 +49,14 @@ test: .venv ## all tests that need nothing more than the four tools
 .PHONY: guards
 guards: .venv ## take out each guarded rule in turn and see its test fail
 	$(GO) run ./guard/check
+
+.PHONY: sim
+sim: build ## a long batch of virtual fleets under faults (SIM_SEEDS=A..B, SIM_HOURS=N)
+	bin/sluice sim run --seeds $(SIM_SEEDS) --hours $(SIM_HOURS)
+
+.PHONY: sim-planted
+sim-planted: ## make each planted mistake in turn and see the simulator catch it
+	$(GO) run -tags planted ./sim/planted -write
 
 .PHONY: lint
 lint: .venv-lint/installed.lock ## gofmt, vet, staticcheck's checks, ruff

@@ -78,7 +78,7 @@ func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
 	r.LastError = truncate(f.Detail, MaxErrorLength)
 	r.Last = at
 	delay, attention := retryDelay(r.Class, r.Attempts)
-	r.Attention = r.Attention || attention
+	r.Attention = r.Attention && !guard.Out(guard.AttentionForgotten) || attention
 	r.Delay = delay.Milliseconds()
 	r.Next = at + WallMillis(r.Delay)
 	if r.Class == Data && f.Shard != "" {

@@ -6,6 +6,8 @@ import (
 	"hash/fnv"
 	"slices"
 	"time"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // How a master claims a table: reserve it for a worker with room, if nothing is in the way.
@@ -55,10 +57,16 @@ func (m *Master) due(at Moment, tr *track, tv *TargetView, shards []ShardID) []S
 }
 
 // pick chooses the worker: among those with room, by rendezvous hashing, so that a table stays with one
-// worker while nothing changes.
+// worker while nothing changes. Those on which the target has failed come last.
 func (m *Master) pick(at Moment, t Target, wants need) (Seen[WorkerRecord], Reason) {
 	var best Seen[WorkerRecord]
-	reason := ReasonNoWorker
+	reason, busy := ReasonNoWorker, false
+	better := func(a, b Endpoint) bool {
+		if x, y := m.track(t).shun(a), m.track(t).shun(b); x != y && !guard.Out(guard.FailedWorkersLast) {
+			return x < y
+		}
+		return weight(t, a) > weight(t, b)
+	}
 	for _, w := range m.view.Workers {
 		mode, why := EffectiveMode(voices(m.view, t, w))
 		if why == ReasonNone {
@@ -70,15 +78,17 @@ func (m *Master) pick(at Moment, t Target, wants need) (Seen[WorkerRecord], Reas
 		switch {
 		case why != ReasonNone:
 			reason = nearest(reason, why)
+			full := why == ReasonNoSlot || why == ReasonNoBytes
+			busy = busy || full && mode == Owned && m.track(t).shun(w.Value.Endpoint) < 0
 		case mode != Owned:
-		case !best.Present() || cmp.Compare(weight(t, w.Value.Endpoint), weight(t, best.Value.Endpoint)) > 0:
+		case !best.Present() || better(w.Value.Endpoint, best.Value.Endpoint):
 			best = w
 		}
 	}
-	if best.Present() {
-		return best, ReasonNone
+	if !best.Present() || busy && m.track(t).shun(best.Value.Endpoint) >= 0 && m.track(t).spares(at, m.cfg.Limits.Queue) {
+		return Seen[WorkerRecord]{}, reason
 	}
-	return best, reason
+	return best, ReasonNone
 }
 
 // claiming reports whether a reservation of ours is to be made, is under way, or was answered just now.
@@ -150,10 +160,13 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		tr.because(at, reason) // what it needs is known now: it is looked at again when somebody has that much
 		return
 	}
-	tr.need, tr.short = 0, alarm{}
+	tr.need, tr.short, tr.spare = 0, alarm{}, alarm{}
 	e.Endpoint = worker.Value.Endpoint
 	free := m.roomOf(worker.Value, tr.target).Bytes
 	e.Bytes, e.Limit = room(ev.Table, e, worker.Value.Pass.Within(budget.PassBytes).Within(free))
+	if guard.Out(guard.ExecutionIDReused) {
+		e.ID = ExecutionID(tr.target)
+	}
 	tr.claim = e
 	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
 }

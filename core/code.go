@@ -1,5 +1,7 @@
 package core
 
+import "github.com/sluice-data/sluice/guard"
+
 // Code is the typed reason of a failure. It is set where the cause is first known, from structured
 // facts; no code is ever guessed from digits inside a message.
 type Code string
@@ -77,7 +79,7 @@ func (c Code) Charged() bool {
 	case CodeOK, CodeQueueLimit, CodeCancelled, CodeStale:
 		return false
 	}
-	return true
+	return c != CodeEngineKilled || !guard.Out(guard.KilledIsFree)
 }
 
 // Failure is a code with the words that go with it.

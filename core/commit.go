@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // The gate's decision, as part of the worker: a commit is judged by the execution's immutable record,
@@ -68,7 +70,9 @@ func (w *Worker) admitAnswered(at Moment, j *job, ev Event) {
 	j.admitAwait = 0
 	switch ev := ev.(type) {
 	case Committed:
-		if ev.Outcome != Applied {
+		taken := ev.Outcome == Applied || ev.Outcome == Unknown && guard.Out(guard.UnknownAdmitIsAdmitted) ||
+			ev.Outcome == NotApplied && guard.Out(guard.FailedAdmitIsAdmitted)
+		if !taken {
 			w.readWatermarks(j)
 			return
 		}

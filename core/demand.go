@@ -2,6 +2,8 @@ package core
 
 import (
 	"slices"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // Demand is a durable, coalesced "this target has pending SSTables". There is one record a target:
@@ -57,5 +59,9 @@ func (d Demand) op(t Target) Op {
 
 // PostDemand merges a post into the demand.
 func PostDemand(seen Seen[Demand], t Target, d Demand) Txn {
-	return Txn{Name: "post-demand", If: []Cond{seen.Unchanged()}, Then: []Op{d.op(t)}}
+	txn := Txn{Name: "post-demand", If: unless(guard.PostIgnoresDemand, []Cond{seen.Unchanged()}), Then: []Op{d.op(t)}}
+	if guard.Out(guard.PostClearsBudget) {
+		txn.Then = append(txn.Then, Delete(FailureKey(t, Unowned)))
+	}
+	return txn
 }

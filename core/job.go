@@ -3,6 +3,8 @@ package core
 import (
 	"fmt"
 	"time"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // job is what a worker knows of one execution that it was asked to run. All of it is volatile: a worker
@@ -178,6 +180,9 @@ func (j *job) reservedForm() Execution {
 // run begins the work: the execution's clock starts here.
 func (w *Worker) run(at Moment, j *job) {
 	j.step, j.started, j.progressAt = jobRunning, at.Mono, at.Mono
+	if guard.Out(guard.DeadlineFromReservation) {
+		j.started = at.Mono.Add(-time.Duration(at.Wall-j.exec.Reserved) * time.Millisecond)
+	}
 	if j.end != nil || len(j.pass.Plan) == 0 {
 		w.finish(at, j)
 		return

@@ -81,11 +81,15 @@ func (w *Worker) cancel(at Moment, j *job, why Failure) {
 	w.refuseHeld(j, RuleNotRunning, "the execution is cancelled")
 	w.stop(j)
 	j.grace = alarmAt(at.Mono.Add(w.cfg.Limits.CancelGrace))
+	if guard.Out(guard.CancelIsStopped) {
+		j.engineUp = false
+		w.finish(at, j)
+	}
 }
 
 // maybeFinish finishes once the engine is gone and no commit is in storage any more.
 func (w *Worker) maybeFinish(at Moment, j *job) {
-	if j.step == jobRunning && j.end != nil && !j.engineUp && len(j.inStorage) == 0 {
+	if j.step == jobRunning && j.end != nil && !j.engineUp && (len(j.inStorage) == 0 || guard.Out(guard.EngineGoneIsDone)) {
 		w.finish(at, j)
 	}
 }
@@ -141,6 +145,8 @@ func (w *Worker) jobTick(at Moment, j *job) {
 	l := w.cfg.Limits
 	switch {
 	case j.step != jobRunning:
+	case j.grace.due(at.Mono) && guard.Out(guard.GraceIsDone):
+		w.finish(at, j)
 	case j.grace.due(at.Mono):
 		// A commit is still in storage, or the engine won't go: freeze, fence, hand over. Whatever
 		// lands later meets an occupied version.

@@ -227,6 +227,7 @@ func (m *Master) evaluate(at Moment, tr *track) {
 		m.watchOver(at, tr, tv)
 	default:
 		tr.watch = watch{}
+		tr.ended(at, tv)
 	}
 	if tr.step != trackIdle || tr.settle != nil {
 		return

@@ -86,10 +86,10 @@ func Release(r Released) Txn {
 	conds := append(owned(e), budget.Unchanged(), tv.Table.Unchanged())
 	if e.demanded() {
 		demand := tv.Demand.Value
-		if back := r.unfinished(after); len(back) > 0 {
+		if back := r.unfinished(after); len(back) > 0 && !guard.Out(guard.ReleaseLosesDemand) {
 			demand, _ = demand.Add(cmp.Or(e.Requested, r.At), back, "unfinished")
 		}
-		conds = append(conds, tv.Demand.Unchanged())
+		conds = append(conds, unless(guard.ReleaseIgnoresDemand, []Cond{tv.Demand.Unchanged()})...)
 		ops = append(ops, demand.op(e.Target))
 	}
 	counters := Counters{}
@@ -106,7 +106,7 @@ func Release(r Released) Txn {
 		}
 		ops = append(ops, takeoverOps(e, why, r)...)
 	}
-	return Txn{Name: "release", If: conds, Then: ops}
+	return Txn{Name: "release", If: unless(guard.ReleaseComparesNothing, conds), Then: ops}
 }
 
 // blamed is a failure that names only shards which the execution has to do with. A report that names

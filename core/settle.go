@@ -141,6 +141,9 @@ func (s *settlement) haveRead(at Moment, ev ReadDone, o *outbox) settleResult {
 		return settled
 	}
 	s.exec, s.target = tv.Execution.Value, tv
+	if s.exec.Phase == Running && guard.Out(guard.EarlyWatermarks) {
+		s.watermarks = tv.Admitted.Value.Versions
+	}
 	s.deletes = Seen[struct{}]{Key: DeletesKey(s.Target)}
 	for _, r := range ev.Records {
 		if r.Key == s.deletes.Key {
@@ -153,7 +156,9 @@ func (s *settlement) haveRead(at Moment, ev ReadDone, o *outbox) settleResult {
 	case Recovering:
 		// The watermarks come from a read that has seen the frozen record: no Admit can follow it
 		// (attack early-watermarks).
-		s.watermarks = tv.Admitted.Value.Versions
+		if !guard.Out(guard.EarlyWatermarks) || s.watermarks == nil {
+			s.watermarks = tv.Admitted.Value.Versions
+		}
 		s.began, s.rounds, s.fenced = at.Mono, 0, nil
 		s.look(o)
 	case Finished, Recovered:
@@ -194,7 +199,7 @@ func (s *settlement) look(o *outbox) {
 }
 
 func (s *settlement) haveLooked(at Moment, ev Surveyed, o *outbox) {
-	if len(s.watermarks) == 0 {
+	if len(s.watermarks) == 0 || guard.Out(guard.FailedLookIsFenced) && !ev.Failure.OK() || guard.Out(guard.RecoveredAtFreeze) {
 		s.finishRecovery(at, o)
 		return
 	}

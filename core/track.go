@@ -24,10 +24,13 @@ type track struct {
 	claim         Execution // the reservation under way
 	need          Bytes     // what the last look found no room for
 	short         alarm     // from then on a worker is kept free for it
+	spare         alarm     // from then on a shunned worker will do
 	starting      bool      // the RPC under way asks for a start
 	watch         watch
 	settle        *settlement
-	sights        sights // budgets, since when we have seen them
+	sights        sights    // budgets, since when we have seen them
+	last          last      // the execution that was seen last
+	shunned       []shunned // workers on which executions came to nothing, the latest last
 }
 
 type trackStep uint8

@@ -2,20 +2,20 @@ package core_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/sluice-data/sluice/core"
+	"github.com/sluice-data/sluice/sim"
 )
 
 // ledger is a KV with one adopted table, for tests of single transactions.
 type ledger struct {
 	*testing.T
-	kv *memKV
+	kv *sim.KV
 }
 
 func newLedger(t *testing.T) *ledger {
 	t.Helper()
-	l := &ledger{t, newKV()}
+	l := &ledger{t, sim.NewKV()}
 	l.must(core.Txn{Name: "set up", Then: []core.Op{
 		core.Put(core.TableKey("events"), core.Encode(core.TableRecord{ID: "t1", Path: "events.lance", Scheme: core.V2, Adopted: 2, LastSeen: 2})),
 		core.Put(core.DemandKey("events"), core.Encode(core.Demand{First: 10, Last: 20, Shards: []core.ShardID{"s1", "s2"}, Reasons: []string{"sweep"}})),
@@ -27,19 +27,19 @@ func newLedger(t *testing.T) *ledger {
 
 func (l *ledger) must(t core.Txn) {
 	l.Helper()
-	if !l.kv.apply(t, "test") {
+	if !l.kv.Apply(t, "test") {
 		l.Fatalf("expected to be applied: %s", t)
 	}
 }
 
 func (l *ledger) mustNot(t core.Txn, why string) {
 	l.Helper()
-	if l.kv.apply(t, "test") {
+	if l.kv.Apply(t, "test") {
 		l.Fatalf("applied, though %s: %s", why, t)
 	}
 }
 
-func (l *ledger) view() *core.View { return core.ViewOf(l.kv.rev, l.kv.read(core.Everything())) }
+func (l *ledger) view() *core.View { return core.ViewOf(l.kv.Revision(), l.kv.Read(core.Everything())) }
 
 func reservation() core.Execution {
 	return core.Execution{
@@ -91,7 +91,7 @@ func TestReserveComparesWhatItWasJudgedBy(t *testing.T) {
 		t.Parallel()
 		l := newLedger(t)
 		l.must(core.Reserve(l.judged(), reservation()))
-		if d := record[core.Demand](l.kv, core.DemandKey("events")); len(d.Shards) != 1 || d.Shards[0] != "s2" || d.First != 10 {
+		if d := sim.Get[core.Demand](l.kv, core.DemandKey("events")); len(d.Shards) != 1 || d.Shards[0] != "s2" || d.First != 10 {
 			t.Errorf("expected only s1 to leave the demand, it is %+v", d)
 		}
 	})
@@ -188,15 +188,15 @@ func TestReleaseChargesOnce(t *testing.T) {
 	l.mustNot(core.Release(r), "it is released")
 	r.Target = l.view().Target("events")
 	l.mustNot(core.Release(r), "it is released, also by what the records say now")
-	f := record[core.FailureRecord](l.kv, core.FailureKey("events", core.Unowned))
+	f := sim.Get[core.FailureRecord](l.kv, core.FailureKey("events", core.Unowned))
 	if f.Attempts != 1 || f.Delay != 2000 || f.Code != core.CodeEngineOOM {
 		t.Errorf("expected one attempt with a wait of 2 s, the budget is %+v", f)
 	}
-	if d := record[core.Demand](l.kv, core.DemandKey("events")); len(d.Shards) != 2 || d.First != 10 {
+	if d := sim.Get[core.Demand](l.kv, core.DemandKey("events")); len(d.Shards) != 2 || d.First != 10 {
 		t.Errorf("expected both shards in the demand with their old time, it is %+v", d)
 	}
 	for _, key := range []string{core.OwnerKey("events"), core.ExecutionKey("events"), core.AdmittedKey("events"), core.ProgressKey("events")} {
-		if _, ok := l.kv.records[key]; ok {
+		if l.kv.Get(key).Mod != 0 {
 			t.Errorf("%s is left", key)
 		}
 	}
@@ -227,47 +227,10 @@ func TestReleaseBelievesTheMarksAlone(t *testing.T) {
 				t.Errorf("expected merged to be %v", c.merged)
 			}
 			l.must(core.Release(r))
-			if f := record[core.FailureRecord](l.kv, core.FailureKey("events", core.Unowned)); f.Code != c.code {
+			if f := sim.Get[core.FailureRecord](l.kv, core.FailureKey("events", core.Unowned)); f.Code != c.code {
 				t.Errorf("expected %q to be charged, the budget says %q", c.code, f.Code)
 			}
 		})
-	}
-}
-
-// A start is answered before it has been done, and the answer may come when the record shows it running.
-func TestTheAnswerToAStartFreezesNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	w.engines = engineScript{silent: true}
-	w.faults.delay = func(kind string) time.Duration {
-		if kind == "rpc" {
-			return 900 * time.Millisecond
-		}
-		return time.Millisecond
-	}
-	w.lake.tables["events"] = newTable(1)
-	w.lake.tables["events"].flush(w.lake.tables["events"].shards[0])
-	w.addMaster("m1", core.Declaration{Owned: []core.Target{"events"}}, core.Limits{})
-	w.addWorker("w1", core.WorkerConfig{Declares: core.Declaration{Owned: []core.Target{"events"}}})
-	w.run(30*time.Second, never)
-	if e := record[core.Execution](w.kv, core.ExecutionKey("events")); e.Number != 1 || e.Phase != core.Running {
-		t.Errorf("expected execution 1 to run, the table has execution %d %q", e.Number, e.Phase)
-	}
-}
-
-// The id of a copy is that of its origin: adoption never takes over the id that it finds.
-func TestAdoptionOverwritesTheID(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	table := newTable(1)
-	table.versions[0].TableID = "of its origin"
-	w.lake.tables["events"] = table
-	w.addMaster("m1", core.Declaration{Owned: []core.Target{"events"}}, core.Limits{})
-	w.addWorker("w1", core.WorkerConfig{Declares: core.Declaration{Owned: []core.Target{"events"}}})
-	table.flush(table.shards[0])
-	w.run(leaseTTL, func() bool { return record[core.TableRecord](w.kv, core.TableKey("events")).Adopted > 0 })
-	if id := table.head().TableID; id == "of its origin" || id != record[core.TableRecord](w.kv, core.TableKey("events")).ID {
-		t.Errorf("the table's id is %q, the KV's record says %q", id, record[core.TableRecord](w.kv, core.TableKey("events")).ID)
 	}
 }
 

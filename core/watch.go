@@ -44,7 +44,13 @@ func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 	// A master that slept has not seen what happened meanwhile, even if it hears of it later: its own
 	// sleep is nobody's lack of progress (a gap in sampling starts a fresh window).
 	slept := w.pulse.Gap(at.Mono, l)
+	if tv.Latch.Value.Mode == Draining && guard.Out(guard.DrainDropsRecovery) {
+		*w = watch{}
+		return
+	}
 	w.pulse.Sampled = at.Mono
+	w.due = alarm{} // whether a budget is due is asked again when this one is over; until then it must not ring
+	tr.ran(e, tv)
 	if w.ID != e.ID || w.Phase != e.Phase || slept {
 		*w = newWatch(at, e, l)
 		w.probe = alarmAt(at.Mono) // a first look at once
@@ -106,6 +112,7 @@ func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
 		}
 		w.second = alarm{}
 		w.cancelled = alarmAt(at.Mono.Add(l.CancelGrace))
+		w.probe = alarmAt(at.Mono.Add(l.Probe)) // the cancel is one; without a worker to send it to, it must not ring again at once
 		m.out.note(e, w.why.Code, fmt.Sprintf("%s (execution %d on %s): cancel", w.why.Detail, e.Number, e.Endpoint))
 		m.send(at, tr, e, func(id EffectID, address string) Effect {
 			return SendCancel{id, address, e.Target, e.ID, w.why}

@@ -83,6 +83,7 @@ const (
 	SleepIsNoEvidence         Name = "sleep-is-no-evidence"         // a master's own sleep is nobody's lack of progress
 	StartAnswersNothing       Name = "start-answers-nothing"        // the answer to a start does not say that a worker knows nothing
 	NoGenerationGap           Name = "no-generation-gap"            // a pass takes no generation after a missing one
+	FailedWorkersLast         Name = "failed-workers-last"          // a worker on which a target has failed is chosen last
 	BadShardWaitsAlone        Name = "bad-shard-waits-alone"        // a bad shard keeps no other waiting
 	MemoryIsRemembered        Name = "memory-is-remembered"         // a pass that ran out of memory bounds those after it
 	FailedPassIsHalved        Name = "failed-pass-is-halved"        // a pass that failed without a culprit is halved by shard

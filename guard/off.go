@@ -1,4 +1,4 @@
-//go:build !guards
+//go:build !guards && !planted
 
 package guard
 

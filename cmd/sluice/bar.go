@@ -16,9 +16,12 @@ type bars struct {
 	out      *os.File
 	terminal bool
 	off      bool
+	unit     string // of what is counted
 }
 
-func newBars(out *os.File) bars { return bars{out: out, terminal: isatty.IsTerminal(out.Fd())} }
+func newBars(out *os.File) bars {
+	return bars{out: out, terminal: isatty.IsTerminal(out.Fd()), unit: "rows"}
+}
 
 // barEvery is how often a bar is drawn, lineEvery how often a plain line is printed.
 const (
@@ -26,7 +29,7 @@ const (
 	lineEvery = 10 * time.Second
 )
 
-// watch shows one merge until ctx ends. poll returns rows done and rows in all.
+// watch shows one merge until ctx ends. poll returns what is done and what there is in all.
 func (b bars) watch(ctx context.Context, name string, poll func() (done, total int64)) {
 	switch {
 	case b.off:
@@ -44,7 +47,7 @@ func (b bars) draw(ctx context.Context, name string, poll func() (done, total in
 	// end to say, so it is made without one.
 	bar := p.New(0, mpb.BarStyle(),
 		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR)),
-		mpb.AppendDecorators(decor.CountersNoUnit("%d / %d rows", decor.WCSyncSpace), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)),
+		mpb.AppendDecorators(decor.CountersNoUnit("%d / %d "+b.unit, decor.WCSyncSpace), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)),
 	)
 	every := time.NewTicker(barEvery)
 	defer every.Stop()
@@ -72,7 +75,7 @@ func (b bars) print(ctx context.Context, name string, poll func() (done, total i
 	say := func() {
 		if done, total := poll(); done != said {
 			said = done
-			fmt.Fprintf(b.out, "%s: %d of %d rows\n", name, done, total)
+			fmt.Fprintf(b.out, "%s: %d of %d %s\n", name, done, total, b.unit)
 		}
 	}
 	say()

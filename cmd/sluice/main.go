@@ -1,8 +1,8 @@
 // Sluice merges the write-ahead data of Lance tables into their base tables. One binary, one file a
 // subcommand.
 //
-// Exit codes: 0 done or nothing to do; 1 failed; 2 the command line is wrong. What went wrong is one line on
-// stderr.
+// Exit codes: 0 done or nothing to do; 1 failed; 2 the command line is wrong; `sluice sim` has more of them.
+// What went wrong is one line on stderr.
 package main
 
 import (
@@ -32,6 +32,10 @@ func run(args []string) int {
 	if errors.As(err, &usage) {
 		return 2
 	}
+	var verdict *verdictError
+	if errors.As(err, &verdict) {
+		return exit(verdict.verdict)
+	}
 	return 1
 }
 
@@ -52,7 +56,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(devCommand(), mergeCommand(), adoptCommand(), demoCommand(), versionCommand())
+	root.AddCommand(devCommand(), mergeCommand(), adoptCommand(), demoCommand(), simCommand(), versionCommand())
 	return root
 }
 

@@ -1,9 +1,8 @@
-package core_test
+package sim
 
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +34,7 @@ func (s *stage) fleet(c command) error {
 	masters -= workers
 	for i := range c.number("masters", 1) {
 		p := s.w.addMaster(fmt.Sprintf("m%d", masters+i+1), declares, s.limits)
-		p.skew = core.WallMillis(c.duration(c.set["skew"], 0).Milliseconds())
+		p.clock.skew = core.WallMillis(c.duration(c.set["skew"], 0).Milliseconds())
 	}
 	for i := range c.number("workers", 1) {
 		s.w.addWorker(fmt.Sprintf("w%d", workers+i+1), core.WorkerConfig{
@@ -100,7 +99,7 @@ func (s *stage) addTable(c command) error {
 			sh.sstables[i].size = core.Bytes(c.number("size", 1))
 		}
 	}
-	s.w.lake.tables[core.Target(c.object(0))] = t
+	s.w.lake.place(core.Target(c.object(0)), t)
 	return nil
 }
 
@@ -197,9 +196,9 @@ func (s *stage) puts(c command) error {
 func (s *stage) lose(c command) error {
 	kind, before, skip := c.object(0), c.object(1) == "before", c.number("after", 0)
 	outer := s.w.faults.lose
-	s.w.faults.lose = func(k string) (bool, bool) {
+	s.w.faults.lose = func(k, who string) (bool, bool) {
 		if k != kind || skip < 0 {
-			return outer(k)
+			return outer(k, who)
 		}
 		skip--
 		return skip < 0, skip < 0 && !before
@@ -314,7 +313,7 @@ func (s *stage) lakeIs(c command) error {
 // backup events | kv
 func (s *stage) backup(c command) error {
 	if c.object(0) == "kv" {
-		s.kv = &memKV{rev: s.w.kv.rev, records: maps.Clone(s.w.kv.records), log: slices.Clone(s.w.kv.log)}
+		s.kv = s.w.kv.Clone()
 		return nil
 	}
 	t, err := s.table(c)
@@ -334,7 +333,7 @@ func (s *stage) restore(c command) error {
 	if c.object(0) != "kv" {
 		name := core.Target(c.object(0))
 		numbers := s.w.lake.tables[name].numbers
-		s.w.lake.tables[name] = s.backups[name].clone()
+		s.w.lake.place(name, s.backups[name].clone())
 		s.w.lake.tables[name].numbers = numbers
 		return nil
 	}
@@ -342,9 +341,10 @@ func (s *stage) restore(c command) error {
 		s.w.kill(p)
 	}
 	s.w.run(2*leaseTTL, never)
-	s.kv.leases, s.kv.observe = map[string]string{}, s.w.kv.observe
-	s.kv.remove(core.MasterRange())
-	s.kv.remove(core.WorkerRange())
+	s.kv.observe = s.w.kv.observe
+	before := map[string]core.Record{}
+	s.kv.remove(core.MasterRange(), before)
+	s.kv.remove(core.WorkerRange(), before)
 	s.w.kv = s.kv
 	for _, p := range s.w.procs {
 		s.w.boot(p)
@@ -369,14 +369,14 @@ func (s *stage) policy(c command) error {
 		n := int64(c.number("seconds", 0))
 		p.PendingSeconds = &n
 	}
-	s.w.kv.apply(core.Txn{Name: "policy", Then: []core.Op{core.Put(core.PolicyKey(core.Target(c.object(0))), core.Encode(p))}}, "")
+	s.w.kv.Apply(core.Txn{Name: "policy", Then: []core.Op{core.Put(core.PolicyKey(core.Target(c.object(0))), core.Encode(p))}}, "")
 	s.w.changed()
 	return nil
 }
 
 // load w1: the room that a worker advertises
 func (s *stage) load(c command) error {
-	l := record[core.Load](s.w.kv, core.LoadKey(core.Endpoint(c.object(0))))
+	l := Get[core.Load](s.w.kv, core.LoadKey(core.Endpoint(c.object(0))))
 	s.w.say("=", "%s: accepting %v, active %d, %d slots and %d bytes free", c.object(0), l.Accepting, l.Active, l.Slots, l.Bytes)
 	return nil
 }
@@ -384,11 +384,11 @@ func (s *stage) load(c command) error {
 // post events: a poster that has nothing new to say posts what the record says already
 func (s *stage) post(c command) error {
 	t := core.Target(c.object(0))
-	rec := s.w.kv.records[core.DemandKey(t)]
-	demand := record[core.Demand](s.w.kv, core.DemandKey(t))
+	rec := s.w.kv.Get(core.DemandKey(t))
+	demand := Get[core.Demand](s.w.kv, core.DemandKey(t))
 	again, changed := demand.Add(wallEpoch*2, demand.Shards, "poster")
 	if changed {
-		s.w.kv.apply(core.PostDemand(core.Seen[core.Demand]{Key: rec.Key, Value: demand, Mod: rec.Mod}, t, again), "")
+		s.w.kv.Apply(core.PostDemand(core.Seen[core.Demand]{Key: rec.Key, Value: demand, Mod: rec.Mod}, t, again), "")
 		s.w.changed()
 	}
 	return nil
@@ -400,11 +400,11 @@ func (s *stage) show(c command) error {
 	if t := s.w.lake.tables[name]; t != nil {
 		s.w.say("=", "%s: %s", name, t.describe())
 	}
-	if e := record[core.Execution](s.w.kv, core.ExecutionKey(name)); e.ID != "" {
+	if e := Get[core.Execution](s.w.kv, core.ExecutionKey(name)); e.ID != "" {
 		s.w.say("=", "%s: execution %d (%s) on %s", name, e.Number, e.Phase, e.Endpoint)
 	}
-	for _, r := range s.w.kv.read(core.FailureRange(name)) {
-		f := decodeFailure(r.Value)
+	for _, r := range s.w.kv.Read(core.FailureRange(name)) {
+		f := decode[core.FailureRecord](r)
 		bad := ""
 		for _, b := range f.BadShards {
 			bad += fmt.Sprintf(", leaves out %s", b.Shard)
@@ -420,11 +420,11 @@ func (s *stage) show(c command) error {
 		}
 		s.w.say("=", "%s: budget of %s: %d attempts, %s, retry %v, attention %v%s", name, f.Endpoint, f.Attempts, cmp.Or(string(f.Code), "no failure"), time.Duration(f.Delay)*time.Millisecond, f.Attention, bad)
 	}
-	if d := record[core.Demand](s.w.kv, core.DemandKey(name)); !d.Empty() {
+	if d := Get[core.Demand](s.w.kv, core.DemandKey(name)); !d.Empty() {
 		s.w.say("=", "%s: demand for %s", name, strconv.Itoa(len(d.Shards))+" shards")
 	}
-	for _, r := range s.w.kv.read(core.HistoryRange(name)) {
-		h := decodeOr[core.History](r.Value)
+	for _, r := range s.w.kv.Read(core.HistoryRange(name)) {
+		h := decode[core.History](r)
 		how := "merged"
 		if !h.Merged {
 			how = string(h.Failure.Code)

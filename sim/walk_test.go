@@ -1,4 +1,4 @@
-package core_test
+package sim
 
 import (
 	"flag"
@@ -45,7 +45,7 @@ func randomWalk(t *testing.T, newWalk func(seed uint64) *walk) {
 		}
 		if problem != "" {
 			tail := k.w.trace[max(0, len(k.w.trace)-60):]
-			t.Fatalf("seed %d: %s\nthe last of the trace:\n%s\nagain: go test ./core -run '^%s$' -walk.seed=%d", seed, problem, strings.Join(tail, "\n"), t.Name(), seed)
+			t.Fatalf("seed %d: %s\nthe last of the trace:\n%s\nagain: go test ./sim -run '^%s$' -walk.seed=%d", seed, problem, strings.Join(tail, "\n"), t.Name(), seed)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func newWalk(seed uint64) *walk {
 		})
 	}
 	for _, name := range k.tables {
-		k.w.lake.tables[name] = newTable(1 + k.rng.IntN(3))
+		k.w.lake.place(name, newTable(1+k.rng.IntN(3)))
 	}
 	return k
 }
@@ -127,7 +127,7 @@ func (k *walk) chance(percent int) bool { return k.rng.IntN(100) < percent }
 
 func (k *walk) upTo(d time.Duration) time.Duration { return time.Duration(k.rng.Int64N(int64(d))) }
 
-func (k *walk) delay(kind string) time.Duration {
+func (k *walk) delay(kind, _ string) time.Duration {
 	switch {
 	case kind == "late put":
 		return k.upTo(5 * time.Minute)
@@ -137,7 +137,7 @@ func (k *walk) delay(kind string) time.Duration {
 	return k.upTo(50 * time.Millisecond)
 }
 
-func (k *walk) lose(kind string) (lost, done bool) {
+func (k *walk) lose(kind, _ string) (lost, done bool) {
 	percent := map[string]int{"kv": 4, "lake": 3, "rpc": 5, "put": 12}[kind]
 	return k.chance(percent), k.chance(50)
 }
@@ -169,7 +169,7 @@ func (k *walk) run() (problem string) {
 
 func (k *walk) quiet() bool {
 	for _, name := range k.tables {
-		if k.w.lake.tables[name].pending() > 0 || record[core.Execution](k.w.kv, core.ExecutionKey(name)).ID != "" {
+		if k.w.lake.tables[name].pending() > 0 || Get[core.Execution](k.w.kv, core.ExecutionKey(name)).ID != "" {
 			return false
 		}
 	}
@@ -179,9 +179,9 @@ func (k *walk) quiet() bool {
 func (k *walk) state() string {
 	var b strings.Builder
 	for _, name := range k.tables {
-		e := record[core.Execution](k.w.kv, core.ExecutionKey(name))
+		e := Get[core.Execution](k.w.kv, core.ExecutionKey(name))
 		fmt.Fprintf(&b, "\n%s: %s; execution %d %q on %s", name, k.w.lake.tables[name].describe(), e.Number, e.Phase, e.Endpoint)
-		for _, r := range k.w.kv.read(core.FailureRange(name), core.Range{Key: core.DemandKey(name)}) {
+		for _, r := range k.w.kv.Read(core.FailureRange(name), core.Range{Key: core.DemandKey(name)}) {
 			b.WriteString("\n  " + r.Key + " " + r.Value)
 		}
 	}
@@ -283,8 +283,8 @@ func (k *walk) script(t *table) {
 func (k *walk) calm() {
 	w := k.w
 	w.kvDown, w.lake.down, w.engines = false, false, engineScript{}
-	w.faults.lose = func(string) (bool, bool) { return false, false }
-	w.faults.delay = func(string) time.Duration { return k.upTo(20 * time.Millisecond) }
+	w.faults.lose = func(string, string) (bool, bool) { return false, false }
+	w.faults.delay = func(string, string) time.Duration { return k.upTo(20 * time.Millisecond) }
 	for _, p := range w.procs {
 		switch {
 		case strings.HasPrefix(p.name, "old-"):

@@ -1,4 +1,4 @@
-package core_test
+package sim
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // TestScenarios plays testdata/scenarios/*.txt: each file is one story, told to the miniature world as
 // commands, with what the machines decided and what the lake saw as its golden text. Rewrite them with
 //
-//	go test ./core -run TestScenarios -rewrite
+//	go test ./sim -run TestScenarios -rewrite
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
@@ -37,7 +37,7 @@ func TestScenarios(t *testing.T) {
 			return s.seen()
 		})
 		for _, broken := range s.w.checks.broken {
-			t.Errorf("%s: %s; again: go test ./core -run 'TestScenarios/%s'", path, broken, t.Name())
+			t.Errorf("%s: %s; again: go test ./sim -run 'TestScenarios/%s'", path, broken, t.Name())
 		}
 	})
 }
@@ -50,7 +50,7 @@ type stage struct {
 	said    int
 	names   []string
 	backups map[core.Target]*table
-	kv      *memKV
+	kv      *KV
 }
 
 // seen is what has happened since it was asked last.
@@ -209,7 +209,7 @@ func (s *stage) window(c command, why core.Waiting) string {
 func (s *stage) until(text string) (func() bool, error) {
 	what, rest, _ := strings.Cut(text, "(")
 	target := core.Target(strings.TrimSuffix(rest, ")"))
-	exec := func() core.Execution { return record[core.Execution](s.w.kv, core.ExecutionKey(target)) }
+	exec := func() core.Execution { return Get[core.Execution](s.w.kv, core.ExecutionKey(target)) }
 	switch what {
 	case "running": // and its engine is up
 		return func() bool {
@@ -220,7 +220,7 @@ func (s *stage) until(text string) (func() bool, error) {
 		return func() bool { return exec().Phase == core.Phase(what) }, nil
 	case "admitted":
 		return func() bool {
-			return len(record[core.Watermarks](s.w.kv, core.AdmittedKey(target)).Versions) > 0
+			return len(Get[core.Watermarks](s.w.kv, core.AdmittedKey(target)).Versions) > 0
 		}, nil
 	case "held":
 		return func() bool { return len(s.w.process(string(target)).held) > 0 }, nil
@@ -232,7 +232,7 @@ func (s *stage) until(text string) (func() bool, error) {
 			return fmt.Sprintf("execution %d", exec().Number) == tb.head().by
 		}, nil
 	case "adopted":
-		return func() bool { return record[core.TableRecord](s.w.kv, core.TableKey(target)).Adopted > 0 }, nil
+		return func() bool { return Get[core.TableRecord](s.w.kv, core.TableKey(target)).Adopted > 0 }, nil
 	case "free":
 		return func() bool { return exec().ID == "" }, nil
 	case "merged":

@@ -1,16 +1,17 @@
-package core_test
+package sim
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluice-data/sluice/core"
 )
 
-// checks hold the world to the invariants of core/doc.go, after every step. A violation is remembered
-// and fails the test, with the trace.
+// checks hold the world to the invariants of core's documentation, after every step. A violation is
+// remembered and ends the run.
 type checks struct {
 	w *world
 	// admitted are the highest versions admitted to each execution; open are those executions that have
@@ -18,7 +19,11 @@ type checks struct {
 	admitted map[core.ExecutionID]core.Version
 	open     map[core.Target]core.ExecutionID
 	targets  map[core.ExecutionID]core.Target
-	broken   []string
+	progress map[core.ExecutionID]core.MonoTime // when completed work was recorded last
+	// noProgress is the limit that the fleet has; 0 turns off what needs it.
+	noProgress, mayRun time.Duration
+	began              map[core.ExecutionID]core.MonoTime
+	broken             []string
 	// untouched: nobody changes history behind our back, so no table may be said to have been replaced,
 	// restored or merged by somebody else.
 	untouched bool
@@ -29,7 +34,9 @@ type checks struct {
 func newChecks(w *world) *checks {
 	c := &checks{
 		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
-		targets: map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{},
+		progress: map[core.ExecutionID]core.MonoTime{},
+		began:    map[core.ExecutionID]core.MonoTime{},
+		targets:  map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{},
 	}
 	w.kv.observe = c.transaction
 	return c
@@ -39,10 +46,15 @@ func (c *checks) fail(invariant int, format string, args ...any) {
 	c.broken = append(c.broken, fmt.Sprintf("invariant %d: %s", invariant, fmt.Sprintf(format, args...)))
 }
 
-// all checks what must hold at every moment: the rows that a reader sees are those that were written.
-func (c *checks) all() {
-	for _, name := range slices.Sorted(maps.Keys(c.w.lake.tables)) {
-		if t := c.w.lake.tables[name]; !c.aside[name] && !maps.Equal(t.view(), t.truth) {
+// step checks what must hold at every moment: the rows that a reader sees are those that were written.
+func (c *checks) step() {
+	for _, name := range sortedKeys(c.w.lake.tables) {
+		t := c.w.lake.tables[name]
+		if !t.dirty {
+			continue
+		}
+		t.dirty = false
+		if !c.aside[name] && !maps.Equal(t.view(), t.truth) {
 			c.fail(4, "the rows of %s at v%d are not those that were written", name, t.head().Version)
 		}
 	}
@@ -50,12 +62,18 @@ func (c *checks) all() {
 
 // landed checks a commit of an execution at the moment it takes effect.
 func (c *checks) landed(a *attempt) {
-	e := record[core.Execution](c.w.kv, core.ExecutionKey(a.target))
+	e := Get[core.Execution](c.w.kv, core.ExecutionKey(a.target))
 	if e.ID != a.engine.exec.ID || e.Phase == core.Recovered || e.Phase == core.Finished {
 		c.fail(2, "v%d of %s landed while the table has %s %q", a.body.Version, a.engine.exec.ID, e.ID, e.Phase)
 	}
 	if c.admitted[a.engine.exec.ID] < a.body.Version {
 		c.fail(3, "v%d of %s landed, admitted was v%d", a.body.Version, a.engine.exec.ID, c.admitted[a.engine.exec.ID])
+	}
+	if !a.body.MemWAL {
+		c.fail(4, "v%d of %s has lost the MemWAL index, and with it every mark", a.body.Version, a.target)
+	}
+	if e.Phase == core.Recovering {
+		c.w.cover.rare("a late put lands during the barrier")
 	}
 }
 
@@ -69,7 +87,7 @@ func (c *checks) fencing(f core.PutFence) {
 	}
 }
 
-// transaction checks one applied transaction against the records before it.
+// transaction checks one applied transaction against what its keys held before.
 func (c *checks) transaction(t core.Txn, before map[string]core.Record) {
 	for _, op := range t.Then {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(op.Key, core.Root), "/")
@@ -78,30 +96,40 @@ func (c *checks) transaction(t core.Txn, before map[string]core.Record) {
 			c.execution(t, op, before)
 		case "admitted":
 			if t.Name == "admit" {
-				c.admit(op)
+				c.admit(op, before)
 			}
 		case "failure":
 			c.budget(t, op, before)
 		case "mode":
 			c.mode(t, op, before)
+		case "progress":
+			c.progressed(t, op)
 		}
 	}
+	c.demand(t, before)
+	c.w.history.applied(t, before, c.w)
+}
+
+// steps are the phases that each transaction leads from and to.
+var steps = map[string]string{
+	"reserve": ">reserved", "start": "reserved>running", "finish": "running>finished running>uncertain",
+	"freeze":          "reserved>recovering running>recovering uncertain>recovering",
+	"finish-recovery": "recovering>recovered", "release": "finished> recovered>",
 }
 
 // execution checks that phases only go where the protocol lets them.
 func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record) {
-	was, now := decodeExecution(before[op.Key].Value), decodeExecution(op.Value)
-	legal := map[string]string{
-		"reserve": ">reserved", "start": "reserved>running", "finish": "running>finished running>uncertain",
-		"freeze":          "reserved>recovering running>recovering uncertain>recovering",
-		"finish-recovery": "recovering>recovered", "release": "finished> recovered>",
-	}
+	was, now := decode[core.Execution](before[op.Key]), decode[core.Execution](core.Record{Key: op.Key, Value: op.Value})
 	step := string(was.Phase) + ">" + string(now.Phase)
-	if !slices.Contains(strings.Fields(legal[t.Name]), step) {
+	if !slices.Contains(strings.Fields(steps[t.Name]), step) {
 		c.fail(1, "%s of %s goes %s", t.Name, was.ID, step)
 	}
+	c.w.cover.phase(now.Phase)
 	if was.ID != "" && now.ID != "" && was.ID != now.ID {
 		c.fail(1, "%s replaces %s by %s", t.Name, was.ID, now.ID)
+	}
+	if t.Name == "reserve" && c.targets[now.ID] != "" {
+		c.fail(1, "execution %s is reserved a second time", now.ID)
 	}
 	if now.ID != "" {
 		c.targets[now.ID] = now.Target
@@ -110,34 +138,41 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 		delete(c.open, was.Target)
 	}
 	if now.Phase == core.Recovered {
-		if tb := c.w.lake.tables[now.Target]; tb != nil && tb.head().Version < c.admitted[now.ID] {
+		if tb := c.w.lake.tables[now.Target]; tb != nil && tb.head().Version < c.admitted[now.ID] && !c.aside[now.Target] {
 			c.fail(2, "%s recovered at v%d, admitted was v%d", now.ID, tb.head().Version, c.admitted[now.ID])
 		}
 	}
 	if _, latched := before[core.ModeKey(now.Target)]; t.Name == "reserve" && now.Kind == core.KindSelf && latched {
 		c.fail(6, "%s was reserved by a worker while %s is latched", now.ID, now.Target)
 	}
-	if t.Name == "reserve" && c.draining(now.Target, before) {
+	if t.Name == "reserve" && c.draining(now.Target) {
 		c.fail(6, "%s was reserved while %s is draining", now.ID, now.Target)
 	}
-}
-
-func (c *checks) draining(t core.Target, before map[string]core.Record) bool {
-	r, ok := before[core.ModeKey(t)]
-	if !ok {
-		return false
+	switch {
+	case t.Name == "start":
+		c.began[now.ID] = c.w.now
+	case t.Name == "finish" && now.End != nil && now.End.Code == core.CodeTimeLimit:
+		if ran := c.w.now.Since(c.began[now.ID]); ran < c.mayRun*4/5 {
+			c.fail(7, "%s is ended for its time after %v", now.ID, ran)
+		}
 	}
-	latch, err := core.Decode[core.Latch](r.Key, r.Value)
-	return err != nil || latch.Mode == core.Draining
+	if t.Name == "freeze" {
+		c.frozen(was, now)
+	}
 }
 
-func (c *checks) admit(op core.Op) {
-	w, err := core.Decode[core.Watermarks](op.Key, op.Value)
-	if err != nil {
-		panic(err)
+func (c *checks) draining(t core.Target) bool {
+	return Get[core.Latch](c.w.kv, core.ModeKey(t)).Mode == core.Draining ||
+		Get[core.Policy](c.w.kv, core.PolicyKey(t)).Mode == core.Draining
+}
+
+func (c *checks) admit(op core.Op, before map[string]core.Record) {
+	w := decode[core.Watermarks](core.Record{Key: op.Key, Value: op.Value})
+	if was := decode[core.Watermarks](before[op.Key]); was.Execution == w.Execution && was.Of(core.Base) > w.Of(core.Base) {
+		c.fail(2, "the watermark of %s falls from v%d to v%d", w.Execution, was.Of(core.Base), w.Of(core.Base))
 	}
 	target := c.targets[w.Execution]
-	if e := record[core.Execution](c.w.kv, core.ExecutionKey(target)); e.ID != w.Execution || e.Phase != core.Running {
+	if e := Get[core.Execution](c.w.kv, core.ExecutionKey(target)); e.ID != w.Execution || e.Phase != core.Running {
 		c.fail(1, "admitted v%d to %s while the table has %s %q", w.Of(core.Base), w.Execution, e.ID, e.Phase)
 	}
 	if other := c.open[target]; other != "" && other != w.Execution {
@@ -145,47 +180,7 @@ func (c *checks) admit(op core.Op) {
 	}
 	c.open[target] = w.Execution
 	c.admitted[w.Execution] = max(c.admitted[w.Execution], w.Of(core.Base))
-}
-
-// budget checks that attempts go down only by a success of their own.
-func (c *checks) budget(t core.Txn, op core.Op, before map[string]core.Record) {
-	was, now := decodeFailure(before[op.Key].Value), decodeFailure(op.Value)
-	if c.untouched && now.Class == core.Config {
-		c.fail(8, "a false alarm: %s %s", now.Code, now.LastError)
+	if c.w.kvDown {
+		c.fail(9, "admitted v%d to %s while the KV is down", w.Of(core.Base), w.Execution)
 	}
-	if now.Attempts >= was.Attempts && (now.Attention || !was.Attention) {
-		return
-	}
-	merged := false
-	for _, o := range t.Then {
-		if strings.HasPrefix(o.Key, core.Root+"history/") && o.Op == core.OpPut {
-			h, err := core.Decode[core.History](o.Key, o.Value)
-			merged = merged || err == nil && h.Merged && h.Execution.Charge == was.Endpoint
-		}
-	}
-	if !merged {
-		c.fail(5, "%s lowers the budget of %s from %d to %d attempts", t.Name, was.Endpoint, was.Attempts, now.Attempts)
-	}
-}
-
-// mode checks that the latch only goes up, or from draining to owned.
-func (c *checks) mode(t core.Txn, op core.Op, before map[string]core.Record) {
-	if op.Op != core.OpPut && t.Name != "mode" {
-		c.fail(6, "%s removes a latch", t.Name)
-	}
-}
-
-func decodeExecution(value string) core.Execution { return decodeOr[core.Execution](value) }
-
-func decodeFailure(value string) core.FailureRecord { return decodeOr[core.FailureRecord](value) }
-
-func decodeOr[R any](value string) (r R) {
-	if value == "" {
-		return r
-	}
-	r, err := core.Decode[R]("", value)
-	if err != nil {
-		panic(err)
-	}
-	return r
 }

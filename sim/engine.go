@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sluice-data/sluice/core"
+)
+
+// engineScript says how an engine behaves.
+type engineScript struct {
+	// silent engines start and then do nothing at all; deaf ones also ignore that they are stopped.
+	silent, deaf bool
+	// fail is what the engine reports instead of working.
+	fail core.Failure
+	// strict engines behave as on passes with tombstones: their commits may not be rebased.
+	strict bool
+	// memory is how many bytes of SSTables the engines can take; 0 means any number.
+	memory core.Bytes
+	// chokes is a shard with which they die and say nothing.
+	chokes core.ShardID
+	// lying engines report success without a commit.
+	lying bool
+	// real engines are strict where their pass has tombstones, and rebase as Lance does.
+	real bool
+	// two commits publish a pass: the rows first, then the deletes with the marks.
+	two bool
+	// trickle is how long the engine works, with a report of completed work now and then; idle reports
+	// say the same again and again.
+	trickle time.Duration
+	// writes is how long it takes from its plan to its commit.
+	writes time.Duration
+	idle   bool
+	// rogue engines commit what they may not: 1 a version after a gap, 2 marks beyond their plan, 3 a table
+	// without its MemWAL index.
+	rogue int
+	// quiet engines report nothing before their plan.
+	quiet bool
+	// dies: the engine ends while its commit is in storage.
+	dies bool
+}
+
+// engine is the merge of one execution: it reads its plan, commits, and ends.
+type engine struct {
+	script  engineScript
+	exec    core.Execution
+	inputs  []core.ShardInput
+	proc    *process
+	life    int
+	dead    bool
+	tries   int
+	rows    int64
+	worked  core.MonoTime // when it completed something last
+	rested  bool          // its rows have landed, the marks have not
+	planned *version
+	open    *attempt
+}
+
+func (en *engine) name() string { return fmt.Sprintf("execution %d", en.exec.Number) }
+
+// size is what its SSTables take.
+func (en *engine) size() (n core.Bytes) {
+	for _, in := range en.inputs {
+		for _, st := range in.SSTables {
+			n += max(0, st.Size)
+		}
+	}
+	return n
+}
+
+// attempt is one commit on its way through the gate.
+type attempt struct {
+	engine  *engine
+	request core.RequestID
+	target  core.Target
+	table   *table
+	body    core.BaseManifest
+	rows    map[string]string
+	marks   bool
+	sent    bool // it went to storage
+}
+
+func (w *world) startEngine(p *process, e core.StartEngine) {
+	en := &engine{script: w.engines, exec: e.Execution, inputs: e.Inputs, proc: p, life: p.life, worked: w.now}
+	if w.faults.script != nil {
+		en.script = w.faults.script(p.name)
+	}
+	p.engines[e.Execution.Target] = en
+	w.engineStep(en, 0, func() {
+		switch {
+		case en.script.silent || en.script.deaf:
+			w.cover.rare("an engine hangs")
+		case !en.script.fail.OK():
+			w.endEngine(en, en.script.fail)
+		case en.script.memory > 0 && en.size() > en.script.memory:
+			w.endEngine(en, core.Failure{Code: core.CodeEngineOOM, Detail: "out of memory"})
+		case en.script.chokes != "" && slices.ContainsFunc(en.exec.Plan, func(p core.ShardPlan) bool { return p.Shard == en.script.chokes }):
+			w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "killed by signal 11"})
+		case en.script.lying:
+			w.endEngine(en, core.Failure{})
+		default:
+			w.work(en, w.now.Add(en.script.trickle))
+		}
+	})
+}
+
+// engineStep lets an engine go on after a while, if it still lives then.
+func (w *world) engineStep(en *engine, d time.Duration, do func()) {
+	w.after(d+100*time.Millisecond+w.faults.delay("engine", en.proc.name), func() {
+		if !en.dead && en.proc.life == en.life && en.proc.machine != nil {
+			do()
+		}
+	})
+}
+
+// work reports completed work, for as long as the engine takes, and then plans.
+func (w *world) work(en *engine, until core.MonoTime) {
+	if en.script.quiet && !en.script.idle && w.now < until {
+		w.engineStep(en, until.Since(w.now), func() { w.work(en, until) })
+		return
+	}
+	if en.rows == 0 || !en.script.idle {
+		en.rows++
+		en.worked = w.now
+	}
+	w.checks.idle(en)
+	w.deliver(en.proc, core.EngineReported{Target: en.exec.Target, Execution: en.exec.ID, Counters: core.Counters{Rows: en.rows}})
+	if w.now >= until {
+		w.plan(en)
+		return
+	}
+	w.engineStep(en, 4*time.Second, func() { w.work(en, until) })
+}
+
+func (w *world) letGo(p *process, e core.LetGo) {
+	if en := p.engines[e.Target]; en != nil && en.exec.ID == e.Execution {
+		w.engineStep(en, en.script.writes, func() { w.commit(en) })
+	}
+}
+
+// plan declares the next try to publish the pass, on the base as it is now.
+func (w *world) plan(en *engine) {
+	en.planned = nil
+	a := core.Attempt{Rebasable: !en.strict()}
+	if t, ok := w.lake.tables[en.exec.Target]; ok {
+		head := t.head()
+		en.planned, a.Read = &head, head.Version
+	}
+	w.deliver(en.proc, core.EnginePlanned{Target: en.exec.Target, Execution: en.exec.ID, Attempt: a})
+}
+
+// strict reports whether the pass has tombstones: Lance does not see a key that somebody inserts between
+// the read and a delete of it.
+func (en *engine) strict() bool {
+	if en.script.strict || !en.script.real {
+		return en.script.strict
+	}
+	for _, in := range en.inputs {
+		for _, st := range in.SSTables {
+			if st.Generation%3 == 0 { // see flush
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// commit merges the plan into the base as it is now and asks the gate to put that.
+func (w *world) commit(en *engine) {
+	t, ok := w.lake.tables[en.exec.Target]
+	if !ok || w.lake.down {
+		w.endEngine(en, core.Failure{Code: core.CodeStorage, Detail: "the lake is away"})
+		return
+	}
+	head := t.head()
+	if stale(en, head.Marks) && en.script.real {
+		w.cover.rare("an engine finds its pass stale")
+		w.endEngine(en, core.Failure{Code: core.CodeStale, Detail: "the marks are there already"})
+		return
+	}
+	a := &attempt{engine: en, target: en.exec.Target, table: t, body: head.BaseManifest, rows: maps.Clone(head.rows), marks: !en.script.two || en.rested}
+	a.body.Version, a.body.ReadVersion, a.body.Operation = head.Version+1, head.Version, core.OpUpdate
+	for i, in := range en.inputs {
+		if s := t.shard(in.Shard); s != nil {
+			en.apply(a, s, in.Mark, en.exec.Plan[i].Last)
+		}
+		if a.marks {
+			a.body.Marks = a.body.Marks.With(in.Shard, en.exec.Plan[i].Last)
+		}
+	}
+	en.tries++
+	en.open = a
+	switch en.script.rogue {
+	case 1:
+		a.body.Version++
+	case 2:
+		for _, p := range en.exec.Plan {
+			a.body.Marks = a.body.Marks.With(p.Shard, p.Last+1)
+		}
+	case 3:
+		a.body.MemWAL = false
+	}
+	request := w.newRequest()
+	w.gate[request], a.request = a, request
+	w.deliver(en.proc, core.CommitRequested{Request: request, Intent: core.CommitIntent{
+		Target: en.exec.Target, Execution: en.exec.ID,
+		Name:   core.ManifestName{Version: a.body.Version, Scheme: a.body.Scheme},
+		Latest: head.BaseManifest, Body: a.body,
+	}})
+}
+
+// stale reports whether the marks stand where the pass would put them, or above.
+func stale(en *engine, m core.Marks) bool {
+	for _, p := range en.exec.Plan {
+		if m.Of(p.Shard) >= p.Last {
+			return true
+		}
+	}
+	return false
+}
+
+// apply brings the rows of some generations into a commit: newest wins. A tombstone deletes what was there
+// when the pass was planned, and nothing that somebody has inserted since.
+func (en *engine) apply(a *attempt, s *shard, mark, last core.Generation) {
+	merged := map[string]string{}
+	for _, st := range s.above(mark) {
+		if st.generation <= last {
+			maps.Copy(merged, st.rows)
+		}
+	}
+	for _, key := range sortedKeys(merged) {
+		value := merged[key]
+		switch {
+		case value != "":
+			if !en.rested || en.planned == nil {
+				a.rows[key] = value // with the marks go only deletes, if the rows are there
+			}
+		case !a.marks && en.script.two:
+		case en.planned != nil && en.script.real && en.planned.rows != nil && en.planned.rows[key] == "" && !en.rested:
+		default:
+			delete(a.rows, key)
+		}
+	}
+}
+
+func (w *world) endEngine(en *engine, f core.Failure) {
+	if en.dead {
+		return
+	}
+	en.dead = true
+	w.hangUp(en)
+	w.tell(en.proc, "engine", core.EngineEnded{Target: en.exec.Target, Execution: en.exec.ID, Failure: f})
+}
+
+func (w *world) stopEngine(p *process, e core.StopEngine) {
+	if en := p.engines[e.Target]; en != nil && en.exec.ID == e.Execution && !en.script.deaf {
+		w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "stopped"})
+	}
+}

@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sluice-data/sluice/core"
+)
+
+// run is one seed: a world with its fleet, its storm, and what happens to both.
+type run struct {
+	profile Profile
+	src     *source
+	storm   *storm
+	w       *world
+	targets []core.Target
+	copies  map[core.Target]*table // older copies of tables, as backups hold them
+	names   [2]string              // the master and the worker that will be whole after the faults
+	core    []*process             // they, then: whoever has the name
+	stage   period
+}
+
+// period is where a run stands.
+type period uint8
+
+const (
+	warming period = iota
+	storming
+	healed
+)
+
+// newRun makes the fleet of a profile.
+func newRun(p Profile, src *source) *run {
+	r := &run{profile: p, src: src, w: newWorld(), targets: p.targets(), copies: map[core.Target]*table{}}
+	r.storm = &storm{src: src, rates: p.Rates, over: true}
+	w := r.w
+	w.faults = r.storm.weather()
+	w.history = newHistory()
+	w.quietly = true
+	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
+	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution
+	draw := rand.New(rand.NewPCG(p.Seed, 0xf1ee7))
+	for _, t := range r.targets {
+		w.lake.place(t, newTable(1+draw.IntN(p.Shards)))
+	}
+	declares := core.Declaration{Owned: r.targets}
+	for i := range p.Masters {
+		r.clock(draw, w.addMaster(fmt.Sprintf("m%d", i+1), declares, p.Limits))
+	}
+	for i := range p.Workers {
+		r.clock(draw, w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{
+			Declares: declares, Limits: p.Limits, Slots: p.Slots, Pass: core.PassLimits{Generations: p.Pass},
+		}))
+	}
+	r.names = [2]string{w.procs[draw.IntN(p.Masters)].name, w.procs[p.Masters+draw.IntN(p.Workers)].name}
+	for _, t := range r.targets {
+		r.every("writer/"+string(t), p.Rates.Write, func(v int64) { r.flush(t, v) })
+		r.every("client/"+string(t), p.Rates.Client, func(v int64) { r.client(t, v) })
+	}
+	r.every("world", p.Rates.Every, r.happen)
+	return r
+}
+
+// clock sets a process's clocks, which are nobody else's.
+func (r *run) clock(draw *rand.Rand, p *process) {
+	p.clock.zero = core.MonoTime(draw.Int64N(int64(100 * time.Hour)))
+	if r.profile.Rates.Clock > 0 {
+		p.clock.drift = draw.Int64N(60) - 30
+		p.clock.skew = core.WallMillis(draw.Int64N(int64(20*time.Hour/time.Millisecond)) - int64(10*time.Hour/time.Millisecond))
+	}
+	p.rearm()
+}
+
+// every makes a choice at intervals, until the faults are over. A choice of 0 is no event.
+func (r *run) every(name string, gap time.Duration, do func(v int64)) {
+	r.w.after(gap/2+time.Duration(r.src.jitter(name, int64(gap))), func() {
+		if r.stage == healed {
+			return
+		}
+		v := r.src.choose(name, func(d *rand.Rand) int64 { return 1 + d.Int64N(1<<40) })
+		if v != 0 {
+			do(v)
+		}
+		r.every(name, gap, do)
+	})
+}
+
+// mostPending is where the writers of a table wait: more would only make runs slow.
+const mostPending = 150
+
+// flush adds a generation to a shard of a table, or a few.
+func (r *run) flush(target core.Target, v int64) {
+	t := r.w.lake.tables[target]
+	s := t.shards[int(v/8)%len(t.shards)]
+	n := 1
+	if t.pending() >= mostPending {
+		return
+	}
+	if v%8 == 0 {
+		n = 5
+	}
+	for range n {
+		t.flush(s)
+	}
+	r.w.cover["flushes"] += n
+	r.w.checks.step()
+}
+
+// client is a commit of a user's own program, often on a key that SSTables speak of too.
+func (r *run) client(target core.Target, v int64) {
+	t := r.w.lake.tables[target]
+	s := t.shards[int(v>>8)%len(t.shards)]
+	key, value := fmt.Sprintf("%s/%d", s.id, (v>>16)%12), fmt.Sprintf("client %d", t.rows)
+	t.rows++
+	switch v % 4 {
+	case 0:
+		key = fmt.Sprintf("client/%d", (v>>16)%12)
+	case 1:
+		value = ""
+	}
+	t.edit(key, value)
+	r.w.checks.step()
+}

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/sluice-data/sluice/core"
+)
+
+// perform carries out one effect of a process, as the driver would.
+func (w *world) perform(p *process, e core.Effect) {
+	switch e := e.(type) {
+	case core.Commit:
+		if e.Txn.Name == p.holding {
+			p.held = append(p.held, func() { w.perform(p, e) })
+			return
+		}
+		w.askKV(p, e)
+	case core.Read:
+		w.askKV(p, e)
+	case core.Survey:
+		w.survey(p, e)
+	case core.PutFence:
+		w.putFence(p, e)
+	case core.PutNumber:
+		w.ask(p, "lake", 0, func() core.Event {
+			taken, f := w.lake.number(e.Target, core.Number{N: e.Number, Execution: e.Execution})
+			return core.NumberDone{Effect: e.ID, Taken: taken, Failure: f}
+		}, core.NumberDone{Effect: e.ID, Failure: lakeSilent})
+	case core.SendStart:
+		w.call(p, e.Address, e.ID, core.StartRequested{Request: w.newRequest(), Execution: e.Execution})
+	case core.SendCancel:
+		w.call(p, e.Address, e.ID, core.CancelRequested{Request: w.newRequest(), Target: e.Target, Execution: e.Execution, Why: e.Why})
+	case core.SendProbe:
+		w.call(p, e.Address, e.ID, core.StatusRequested{Request: w.newRequest(), Target: e.Target, Execution: e.Execution})
+	case core.AnswerStart:
+		w.replied(p, e.Request, core.Replied{OK: true, Refused: e.Refused})
+	case core.AnswerStatus:
+		w.replied(p, e.Request, core.Replied{OK: true, Status: e.Status})
+	case core.StartEngine:
+		w.startEngine(p, e)
+	case core.LetGo:
+		w.letGo(p, e)
+	case core.StopEngine:
+		w.stopEngine(p, e)
+	case core.AnswerCommit:
+		w.gateAnswered(p, e)
+	case core.AnswerMerge:
+		w.cover.refused(e.Refused)
+		if !w.quietly {
+			w.say(p.name, "%s", e)
+		}
+	case core.Note:
+		if !w.quietly {
+			w.say(p.name, "%s", e)
+		}
+	default:
+		panic(fmt.Sprintf("no driver for %T", e))
+	}
+}
+
+var lakeSilent = core.Failure{Code: core.CodeStorage, Detail: "no answer from the lake"}
+
+// survey reads a table for a process. A look that fails is a failure, whatever it may have seen; a stale
+// one shows what was there a few versions ago.
+func (w *world) survey(p *process, e core.Survey) {
+	silence := core.Surveyed{Effect: e.ID, Failure: lakeSilent}
+	w.ask(p, "lake", 0, func() core.Event {
+		if w.faults.blind(p.name) {
+			if out(failedIsAbsent) {
+				return core.Surveyed{Effect: e.ID, Table: core.Table{Target: e.Target}, Failure: core.Failure{Code: core.CodeTableMissing, Detail: "there is no table"}}
+			}
+			return silence
+		}
+		behind := w.faults.stale(p.name)
+		t, numbers, f := w.lake.survey(e.Target, behind)
+		if f.OK() && behind == 0 {
+			w.history.saw(p, e.Target, w.lake.tables[e.Target].head(), w.now)
+		}
+		return core.Surveyed{Effect: e.ID, Table: t, Numbers: numbers, Failure: f}
+	}, silence)
+}
+
+func (w *world) putFence(p *process, e core.PutFence) {
+	w.ask(p, "lake", 0, func() core.Event {
+		w.checks.fencing(e)
+		outcome, f := w.lake.fence(e)
+		if outcome == core.Applied && w.lake.tables[e.Target] != nil {
+			w.cover.rare(map[bool]string{false: "a fence lands", true: "an adoption lands"}[e.Adopt])
+		}
+		return core.FenceDone{Effect: e.ID, Outcome: outcome, Failure: f}
+	}, core.FenceDone{Effect: e.ID, Failure: lakeSilent})
+}

@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/sluice-data/sluice/core"
+)
+
+// Verdict is what came of a run.
+type Verdict string
+
+// The verdicts. A checker that ran out of its time has found nothing, which is no pass.
+const (
+	Clean    Verdict = "clean"
+	Crash    Verdict = "crash"
+	Safety   Verdict = "safety"
+	Liveness Verdict = "liveness"
+	Timeout  Verdict = "checker-timeout"
+)
+
+// Options say what to run.
+type Options struct {
+	Seed  uint64
+	Hours float64 // of faults; 0 means 1
+	// Choices are those to replay; nil draws them from the seed.
+	Choices []Choice
+	// Until ends the run after this many steps; 0 means never.
+	Until int
+	// Timeline keeps a line for everything that is worth one.
+	Timeline bool
+	// Digests keeps the digest after each step.
+	Digests bool
+	// CheckTime bounds each model's check; 0 means 10 s.
+	CheckTime time.Duration
+}
+
+// Result is what came of one run.
+type Result struct {
+	Seed     uint64
+	Hours    float64
+	Profile  Profile
+	Verdict  Verdict
+	Problem  string
+	Steps    int
+	Merges   int
+	Faults   int
+	Virtual  time.Duration
+	Digest   uint64
+	Choices  []Choice
+	Coverage map[string]int
+	Timeline []string
+	Digests  []uint64
+	State    string
+}
+
+const (
+	warmUp   = time.Minute
+	maxSteps = 20_000_000
+)
+
+// Run runs one seed.
+func Run(o Options) (res Result) {
+	if o.Hours == 0 {
+		o.Hours = 1
+	}
+	if o.CheckTime == 0 {
+		o.CheckTime = 10 * time.Second
+	}
+	src := newSource(o.Seed)
+	if o.Choices != nil {
+		src = replaying(o.Seed, o.Choices)
+	}
+	r := newRun(newProfile(o.Seed, o.Hours), src)
+	r.w.quietly = !o.Timeline
+	if o.Digests {
+		r.w.digests = []hash{}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			res.Verdict, res.Problem = Crash, fmt.Sprintf("panic: %v\n%s", p, where(debug.Stack()))
+		}
+		r.report(&res)
+	}()
+	res.Verdict, res.Problem = r.play(o)
+	return res
+}
+
+// where keeps of a stack what names our own code.
+func where(stack []byte) string {
+	var lines []string
+	for line := range strings.SplitSeq(string(stack), "\n") {
+		if strings.Contains(line, "sluice/core.") || strings.Contains(line, "sluice/sim.") {
+			lines = append(lines, "  "+line)
+		}
+	}
+	return strings.Join(lines[:min(len(lines), 12)], "\n")
+}
+
+func (r *run) report(res *Result) {
+	w := r.w
+	res.Seed, res.Hours, res.Profile = r.profile.Seed, r.profile.Hours, r.profile
+	res.Steps, res.Virtual, res.Digest = w.steps, time.Duration(w.now), uint64(w.digest)
+	res.Choices, res.Coverage, res.Timeline = r.src.made, w.cover, w.trace
+	res.Merges, res.Faults = w.cover.merges(), len(r.src.made)
+	for _, d := range w.digests {
+		res.Digests = append(res.Digests, uint64(d))
+	}
+	if res.Verdict != Clean {
+		res.State = r.state()
+	}
+}
+
+// play goes through the phases of a run.
+func (r *run) play(o Options) (Verdict, string) {
+	w := r.w
+	stop := func() bool {
+		return len(w.checks.broken) > 0 || w.steps > maxSteps || o.Until > 0 && w.steps >= o.Until
+	}
+	broken := func() (Verdict, string, bool) {
+		switch {
+		case len(w.checks.broken) > 0:
+			return Safety, w.checks.broken[0], true
+		case o.Until > 0 && w.steps >= o.Until:
+			return Clean, "", true
+		case w.steps > maxSteps:
+			return Crash, fmt.Sprintf("%d steps are too many for the time that passed", w.steps), true
+		}
+		return "", "", false
+	}
+	w.run(warmUp, stop)
+	r.stage, r.storm.over = storming, false
+	if out(Canary) {
+		w.checks.fail(0, "the canary is dead, as it should be")
+	}
+	w.run(time.Duration(o.Hours*float64(time.Hour)), stop)
+	if v, problem, ok := broken(); ok {
+		return v, problem
+	}
+	w.say("---", "the faults are over for %s and %s", r.names[0], r.names[1])
+	r.heal()
+	patience := r.patience()
+	quiet := w.run(patience, func() bool { return r.quiet() || stop() })
+	if v, problem, ok := broken(); ok {
+		return v, problem
+	}
+	if !quiet {
+		return Liveness, fmt.Sprintf("invariant 8: not everything is merged %v after the faults: %s", patience, r.pending())
+	}
+	return r.judge(o)
+}
+
+// pending says what is not merged, and why.
+func (r *run) pending() string {
+	var all []string
+	for _, t := range r.targets {
+		n, owner := r.w.lake.tables[t].pending(), Get[core.Execution](r.w.kv, core.ExecutionKey(t))
+		if n == 0 && owner.ID == "" {
+			continue
+		}
+		why := ""
+		if m, ok := r.core[0].machine.(*core.Master); ok {
+			why = string(m.Why(t))
+		}
+		all = append(all, fmt.Sprintf("%s has %d pending and execution %d %q on %s: %s", t, n, owner.Number, owner.Phase, owner.Endpoint, why))
+	}
+	return strings.Join(all, "; ")
+}
+
+// judge holds the histories of the run to their models.
+func (r *run) judge(o Options) (Verdict, string) {
+	r.w.history.last(r.w)
+	verdict, problem := Clean, ""
+	for _, j := range r.w.history.judge(o.CheckTime) {
+		switch j.result {
+		case porcupine.Illegal:
+			return Safety, "the history contradicts the model: " + j.model
+		case porcupine.Unknown:
+			verdict, problem = Timeout, "the check did not end: "+j.model
+		}
+	}
+	return verdict, problem
+}

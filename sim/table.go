@@ -1,0 +1,232 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluice-data/sluice/core"
+)
+
+// table is an abstract Lance table: a chain of versions, shards with their SSTables, and the rows by key,
+// so that what a merge did to them can be seen.
+type table struct {
+	versions []version // sorted; the newest is the head
+	shards   []*shard
+	numbers  []core.Number
+	// truth are the rows as their writers know them.
+	truth  map[string]string
+	rows   int     // rows written so far, to name the next
+	lost   sstable // the generation that a scenario has taken away
+	dirty  bool    // something has changed since the rows were compared
+	flying int     // manifests on their way to storage
+	// rewritten: a user has brought an older state back, so marks that were seen may be gone.
+	rewritten bool
+	changed   func(string, core.Version)
+}
+
+type version struct {
+	core.BaseManifest
+	rows map[string]string // nil for versions that are too old to be looked at
+	by   string
+}
+
+type shard struct {
+	id       core.ShardID
+	version  core.Version
+	sstables []sstable
+}
+
+// sstable holds rows by key; an empty value is a tombstone.
+type sstable struct {
+	generation core.Generation
+	size       core.Bytes
+	rows       map[string]string
+}
+
+// keptRows is how many versions of a table keep their rows: as many as a restore may go back.
+const keptRows = 8
+
+func newTable(shards int) *table {
+	t := &table{truth: map[string]string{}, dirty: true}
+	t.versions = []version{{
+		BaseManifest: core.BaseManifest{Version: 1, Scheme: core.V2, MemWAL: true, PrimaryKey: true, Operation: core.OpOverwrite},
+		rows:         map[string]string{}, by: "its maker",
+	}}
+	for i := range shards {
+		t.shards = append(t.shards, &shard{id: core.ShardID(fmt.Sprintf("s%03d", i+1)), version: 1})
+	}
+	return t
+}
+
+func (t *table) head() version { return t.versions[len(t.versions)-1] }
+
+// flush adds one generation to a shard: a new row, an older row again, and sometimes a tombstone.
+func (t *table) flush(s *shard) {
+	next := core.Generation(1)
+	if n := len(s.sstables); n > 0 {
+		next = s.sstables[n-1].generation + 1
+	}
+	t.rows++
+	key := func(g core.Generation) string { return fmt.Sprintf("%s/%d", s.id, g%12) }
+	rows := map[string]string{key(next): fmt.Sprintf("new %d", t.rows)}
+	rows[key(next/2)] = fmt.Sprintf("again %d", t.rows)
+	if next%3 == 0 {
+		rows[key(next-1)] = ""
+	}
+	s.sstables = append(s.sstables, sstable{next, 1, rows})
+	s.version++
+	t.dirty = true
+	overlay(t.truth, rows)
+}
+
+func overlay(rows, over map[string]string) {
+	for _, k := range sortedKeys(over) {
+		if v := over[k]; v == "" {
+			delete(rows, k)
+		} else {
+			rows[k] = v
+		}
+	}
+}
+
+// view is what a reader sees: the base, overlaid with the generations above the marks.
+func (t *table) view() map[string]string {
+	head := t.head()
+	rows := maps.Clone(head.rows)
+	for _, s := range t.shards {
+		for _, st := range s.above(head.Marks.Of(s.id)) {
+			overlay(rows, st.rows)
+		}
+	}
+	return rows
+}
+
+// above are the SSTables above a mark.
+func (s *shard) above(mark core.Generation) []sstable {
+	i, ok := slices.BinarySearchFunc(s.sstables, mark, func(st sstable, g core.Generation) int { return cmp.Compare(st.generation, g) })
+	if ok {
+		i++
+	}
+	return s.sstables[i:]
+}
+
+// publish puts the next version, if it is absent. A version below the head lands unseen in the history.
+func (t *table) publish(m core.BaseManifest, rows map[string]string, by string) bool {
+	if m.Version <= t.head().Version && (m.Version < t.head().Version || !out(putOverwrites)) {
+		return false
+	}
+	if m.Version == t.head().Version {
+		t.versions = t.versions[:len(t.versions)-1]
+	}
+	if m.Version != t.head().Version+1 {
+		panic(fmt.Sprintf("v%d of %s would leave a gap after v%d", m.Version, by, t.head().Version))
+	}
+	t.versions = append(t.versions, version{m, rows, by})
+	if n := len(t.versions); n > keptRows {
+		t.versions[n-1-keptRows].rows = nil
+	}
+	if n := len(t.versions); n > 64 {
+		t.versions = slices.Delete(t.versions, 0, n-32)
+	}
+	t.dirty = true
+	if t.changed != nil {
+		t.changed(by, m.Version)
+	}
+	return true
+}
+
+// foreign is the commit of a user's own program: a row of its own.
+func (t *table) foreign() core.Version {
+	t.rows++
+	return t.edit(fmt.Sprintf("client/%d", t.rows%24), "appended")
+}
+
+// edit is the commit of a user's own program on one key; an empty value deletes it. What readers see
+// afterwards is what counts from now on, since the user wants it so.
+func (t *table) edit(key, value string) core.Version {
+	m, rows := t.head().BaseManifest, maps.Clone(t.head().rows)
+	m.Version++
+	m.ReadVersion, m.Operation = m.Version-1, core.OpAppend
+	overlay(rows, map[string]string{key: value})
+	if !t.covered(key) {
+		overlay(t.truth, map[string]string{key: value})
+	}
+	t.publish(m, rows, "client")
+	return m.Version
+}
+
+// covered reports whether an SSTable above the marks says something about a key: then nobody sees the base.
+func (t *table) covered(key string) bool {
+	for _, s := range t.shards {
+		for _, st := range s.above(t.head().Marks.Of(s.id)) {
+			if _, ok := st.rows[key]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// restore is a user's own restore of an older version: a new version with the old content, marks and
+// metadata. It reports false if that version is not kept.
+func (t *table) restore(back int) bool {
+	i := len(t.versions) - 1 - back
+	if i < 0 || t.versions[i].rows == nil {
+		return false
+	}
+	m := t.versions[i].BaseManifest
+	m.Version, m.ReadVersion, m.Operation = t.head().Version+1, t.head().Version, core.OpRestore
+	t.publish(m, t.versions[i].rows, "client")
+	t.truth, t.rewritten = t.view(), true
+	return true
+}
+
+func (t *table) shard(id core.ShardID) *shard {
+	i := slices.IndexFunc(t.shards, func(s *shard) bool { return s.id == id })
+	if i < 0 {
+		return nil
+	}
+	return t.shards[i]
+}
+
+// clone is a copy as a backup would hold it.
+func (t *table) clone() *table {
+	c := &table{
+		versions: slices.Clone(t.versions), numbers: slices.Clone(t.numbers),
+		truth: maps.Clone(t.truth), rows: t.rows, dirty: true, changed: t.changed,
+	}
+	for _, s := range t.shards {
+		c.shards = append(c.shards, &shard{s.id, s.version, slices.Clone(s.sstables)})
+	}
+	return c
+}
+
+func (t *table) pending() int {
+	n := 0
+	for _, s := range t.shards {
+		n += len(s.above(t.head().Marks.Of(s.id)))
+	}
+	return n
+}
+
+// describe is the table in one line.
+func (t *table) describe() string {
+	var marks []string
+	for _, m := range t.head().Marks {
+		marks = append(marks, m.String())
+	}
+	if len(marks) > 4 {
+		marks = append(marks[:4], fmt.Sprintf("and %d more", len(marks)-4))
+	}
+	same := "equal to what was written"
+	switch {
+	case t.lost.rows != nil:
+		same = "incomplete: a generation is lost"
+	case !maps.Equal(t.view(), t.truth):
+		same = "NOT WHAT WAS WRITTEN"
+	}
+	return fmt.Sprintf("v%d by %s, merged [%s], %d pending, rows %s", t.head().Version, t.head().by, strings.Join(marks, " "), t.pending(), same)
+}
