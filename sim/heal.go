@@ -20,7 +20,9 @@ func (w *world) commit1(t core.Txn) bool {
 	if w.kv.Apply(t, "") {
 		outcome = core.Applied
 	}
-	w.history.answered(p, core.Committed{Outcome: outcome, Revision: w.kv.rev}, w.now)
+	answer := core.Committed{Outcome: outcome, Revision: w.kv.rev}
+	w.history.took(core.Commit{Txn: t}, "", answer)
+	w.history.answered(p, answer, w.now)
 	w.changed()
 	return outcome == core.Applied
 }

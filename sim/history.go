@@ -21,6 +21,7 @@ type history struct {
 	// pending are the requests to the KV that have no answer yet, by the life of the asker.
 	pending map[string][]asked
 	full    bool // the KV's part has reached its bound
+	witness witness
 }
 
 // asked is where the notes of one request are.
@@ -82,7 +83,7 @@ const (
 )
 
 func newHistory() *history {
-	return &history{table: map[core.Target][]tableCall{}, demand: map[core.Target][]demandCall{}, pending: map[string][]asked{}, watched: map[core.Revision]kvChange{}, texts: map[string]core.Revision{}}
+	return &history{table: map[core.Target][]tableCall{}, demand: map[core.Target][]demandCall{}, pending: map[string][]asked{}, watched: map[core.Revision]kvChange{}, texts: map[string]core.Revision{}, witness: newWitness()}
 }
 
 // begin notes a request to the KV.
@@ -169,13 +170,15 @@ func (h *history) finalRead(w *world) {
 
 // expired notes the end of a lease, as a request of nobody's.
 func (h *history) expired(holder string, t core.Txn, rev core.Revision, now core.MonoTime) {
-	if h == nil || h.full {
+	if h == nil {
 		return
 	}
-	h.kv = append(h.kv, kvCall{
-		client: "lease of " + holder, call: int64(now), back: int64(now), effect: core.Commit{Txn: t},
-		answer: core.Committed{Outcome: core.Applied, Revision: rev},
-	})
+	answer := core.Committed{Outcome: core.Applied, Revision: rev}
+	h.took(core.Commit{Txn: t}, "", answer)
+	if h.full {
+		return
+	}
+	h.kv = append(h.kv, kvCall{client: "lease of " + holder, call: int64(now), back: int64(now), effect: core.Commit{Txn: t}, answer: answer})
 }
 
 func (h *history) add(t core.Target, c tableCall) int {

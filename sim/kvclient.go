@@ -63,11 +63,15 @@ func (w *world) askKV(p *process, e core.Effect) {
 				w.cover.transaction(e.Txn.Name)
 				w.changed()
 			}
-			return core.Committed{Effect: e.ID, Outcome: outcome, Revision: w.kv.rev}
+			answer := core.Committed{Effect: e.ID, Outcome: outcome, Revision: w.kv.rev}
+			w.history.took(e, id, answer)
+			return answer
 		}, w.unanswered(e))
 	case core.Read:
 		w.ask(p, "kv", kvTimeout, func() core.Event {
-			return core.ReadDone{Effect: e.ID, OK: true, Revision: w.kv.rev, Records: w.kv.Read(e.Ranges...)}
+			answer := core.ReadDone{Effect: e.ID, OK: true, Revision: w.kv.rev, Records: w.kv.Read(e.Ranges...)}
+			w.history.took(e, id, answer)
+			return answer
 		}, core.ReadDone{Effect: e.ID})
 	}
 }

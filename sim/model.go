@@ -29,7 +29,7 @@ func (h *history) judge(budget time.Duration) []judgement {
 		}
 		ops = append(ops, porcupine.Operation{ClientId: 0, Input: c, Output: nil, Call: c.call, Return: max(c.back, c.call)})
 	}
-	all = append(all, judgement{"the KV is linearizable", check(h.kvModel(), ops, budget)})
+	all = append(all, h.judgeKV(ops, budget))
 	for _, t := range sortedKeys(h.table) {
 		ops = ops[:0:0]
 		for _, c := range h.table[t] {
