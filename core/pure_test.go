@@ -16,7 +16,7 @@ import (
 var pureImports = map[string]bool{
 	"cmp": true, "fmt": true, "math": true, "slices": true, "strings": true, "strconv": true, "unicode/utf8": true,
 	"encoding/json": true, "net/url": true, "hash/fnv": true, "time": true,
-	"github.com/sluice-data/sluice/guard": true,
+	"github.com/sluice-data/sluice/guard": true, "github.com/go-json-experiment/json": true,
 }
 
 // simImports are what the simulator may import beside that: chance with a seed, its traces, and the checker
@@ -47,6 +47,7 @@ var impureNames = map[string][]string{
 // map can't be seen.
 var unorderedRanges = map[string]string{
 	"sortedKeys": "sorts the keys before anybody sees them",
+	"soonest":    "takes the least of them, which is the same in every order",
 	"anyBroken":  "asks whether one key exists",
 }
 

@@ -25,3 +25,6 @@ const (
 	ReasonLakeChanged      Reason = "lake_changed"
 	ReasonAttention        Reason = "attention"
 )
+
+// room reports whether a target waits for room on a worker.
+func (r Reason) room() bool { return r == ReasonNoWorker || r == ReasonNoSlot || r == ReasonNoBytes }

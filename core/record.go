@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
+
+	strict "github.com/go-json-experiment/json"
 )
 
 // Format is the version of the records that this program reads and writes.
@@ -237,9 +238,7 @@ func Encode(record any) string {
 // more about the table than we do.
 func Decode[R any](key, value string) (R, error) {
 	var r R
-	d := json.NewDecoder(strings.NewReader(value))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := strict.Unmarshal([]byte(value), &r, strict.RejectUnknownMembers(true)); err != nil {
 		return r, fmt.Errorf("read record %s: %w", key, err)
 	}
 	return r, nil

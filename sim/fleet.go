@@ -31,13 +31,13 @@ const (
 )
 
 // newRun makes the fleet of a profile.
-func newRun(p Profile, src *source) *run {
+func newRun(p Profile, src *source, record *Recording) *run {
 	r := &run{profile: p, src: src, w: newWorld(), targets: p.targets(), copies: map[core.Target]*table{}}
 	r.storm = &storm{src: src, rates: p.Rates, over: true}
 	w := r.w
 	w.faults = r.storm.weather()
 	w.history = newHistory()
-	w.quietly = true
+	w.quietly, w.record = true, record
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
 	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution
 	draw := rand.New(rand.NewPCG(p.Seed, 0xf1ee7))

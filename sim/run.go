@@ -35,8 +35,15 @@ type Options struct {
 	Timeline bool
 	// Digests keeps the digest after each step.
 	Digests bool
+	// Profile is run instead of the one that the seed draws; nil for that.
+	Profile *Profile
 	// CheckTime bounds each model's check; 0 means 10 s.
 	CheckTime time.Duration
+	// Look is called each time that so much virtual time has passed, and sees the process that simulates.
+	Look  func()
+	Every time.Duration
+
+	record *Recording
 }
 
 // Result is what came of one run.
@@ -75,7 +82,11 @@ func Run(o Options) (res Result) {
 	if o.Choices != nil {
 		src = replaying(o.Seed, o.Choices)
 	}
-	r := newRun(newProfile(o.Seed, o.Hours), src)
+	p := newProfile(o.Seed, o.Hours)
+	if o.Profile != nil {
+		p = *o.Profile
+	}
+	r := newRun(p, src, o.record)
 	r.w.quietly = !o.Timeline
 	if o.Digests {
 		r.w.digests = []hash{}
@@ -132,6 +143,9 @@ func (r *run) play(o Options) (Verdict, string) {
 		}
 		return "", "", false
 	}
+	if o.Look != nil {
+		r.look(o)
+	}
 	w.run(warmUp, stop)
 	r.stage, r.storm.over = storming, false
 	if out(Canary) {
@@ -152,6 +166,14 @@ func (r *run) play(o Options) (Verdict, string) {
 		return Liveness, fmt.Sprintf("invariant 8: not everything is merged %v after the faults: %s", patience, r.pending())
 	}
 	return r.judge(o)
+}
+
+// look calls whoever wants to see, again and again.
+func (r *run) look(o Options) {
+	r.w.after(o.Every, func() {
+		o.Look()
+		r.look(o)
+	})
 }
 
 // pending says what is not merged, and why.

@@ -36,7 +36,8 @@ type world struct {
 	trace   []string
 	quietly bool // no trace is kept
 	digest  hash
-	digests []hash // after each step; nil: they are not kept
+	digests []hash     // after each step; nil: they are not kept
+	record  *Recording // nil: nothing is recorded
 }
 
 // weather says what goes wrong with each message. who names the process that sends or asks, so that each
