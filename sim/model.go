@@ -155,7 +155,18 @@ type chain struct {
 	latest core.Version
 	by     string
 	over   []core.ExecutionID
-	end    bool
+	// puts are the versions that executions have put: one that sends a manifest twice, because nobody could tell
+	// what became of the first, is told that it landed whichever did.
+	puts []landing
+	end  bool
+}
+
+// keptPuts bounds them: no manifest is sent again after so many others.
+const keptPuts = 32
+
+type landing struct {
+	version core.Version
+	by      string
 }
 
 // tableModel: a version is put once, each after the one before it; a commit of an execution that has been
@@ -165,7 +176,7 @@ func tableModel() porcupine.Model {
 		Init: func() any { return chain{latest: 1, by: "its maker"} },
 		Step: func(state, input, _ any) (bool, any) {
 			s, c := state.(chain), input.(tableCall)
-			landed := chain{c.version, c.by, s.over, s.end}
+			landed := chain{c.version, c.by, s.over, s.puts, s.end}
 			switch c.what {
 			case opOver:
 				s.over = append(slices.Clone(s.over), c.execution)
@@ -181,14 +192,17 @@ func tableModel() porcupine.Model {
 			switch {
 			case c.outcome == core.NotApplied:
 				return s.latest >= c.version, s
+			case c.outcome == core.Applied && slices.Contains(s.puts, landing{c.version, c.by}):
+				return true, s
 			case s.end:
 				return c.outcome == core.Unknown, s
 			}
+			landed.puts = append(slices.Clone(s.puts[max(0, len(s.puts)-keptPuts):]), landing{c.version, c.by})
 			return c.version == s.latest+1 && !slices.Contains(s.over, c.execution), landed
 		},
 		Equal: func(a, b any) bool {
 			x, y := a.(chain), b.(chain)
-			return x.latest == y.latest && x.by == y.by && x.end == y.end && slices.Equal(x.over, y.over)
+			return x.latest == y.latest && x.by == y.by && x.end == y.end && slices.Equal(x.over, y.over) && slices.Equal(x.puts, y.puts)
 		},
 	}
 }

@@ -300,7 +300,7 @@ func (k *walk) calm() {
 		}
 		w.heal(p)
 		for _, name := range slices.Sorted(maps.Keys(p.engines)) {
-			p.engines[name].script.deaf = false
+			w.hears(p.engines[name])
 		}
 	}
 }
