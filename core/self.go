@@ -200,7 +200,7 @@ func (w *Worker) selfReserve(at Moment, s *selfMerge, t Table, due []ShardID) {
 		Shards: budget.Portion(due), Requested: at.Wall, Reserved: at.Wall,
 		TableID: tv.Table.Value.ID, Path: tv.Table.Value.Path, Scheme: tv.Table.Value.Scheme,
 	}
-	e.Bytes, e.Limit = room(t, e, w.cfg.Pass.Within(budget.PassBytes))
+	e.Bytes, e.Limit = room(t, e, w.passes(target).Within(budget.PassBytes))
 	s.claim = e
 	w.selfWait(s, selfReserving, w.out.commit(Reserve(Judged{w.view, target, ownWorker(w.view, w.cfg.Endpoint)}, e)))
 }

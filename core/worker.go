@@ -120,7 +120,7 @@ func (w *Worker) Step(at Moment, ev Event) []Effect {
 func (w *Worker) Next() (MonoTime, bool) {
 	next := earliest(w.register.alarm(), w.load.retry)
 	for _, t := range sortedKeys(w.jobs) {
-		next = earliest(next, w.jobs[t].alarm(w.cfg.Limits))
+		next = earliest(next, w.jobs[t].alarm(w.limits(t)))
 	}
 	for _, s := range w.selves {
 		next = earliest(next, w.selfAlarm(s))
