@@ -102,10 +102,16 @@ func (p *Policy) Limits(otherwise Limits) Limits {
 }
 
 // limits are those of one table, as this master knows its policy.
-func (m *Master) limits(t Target) Limits { return m.view.Target(t).Policy.Pointer().Limits(m.cfg.Limits) }
+func (m *Master) limits(t Target) Limits {
+	return m.view.Target(t).Policy.Pointer().Limits(m.cfg.Limits)
+}
 
 // limits are those of one table, as this worker knows its policy.
-func (w *Worker) limits(t Target) Limits { return w.view.Target(t).Policy.Pointer().Limits(w.cfg.Limits) }
+func (w *Worker) limits(t Target) Limits {
+	return w.view.Target(t).Policy.Pointer().Limits(w.cfg.Limits)
+}
 
 // passes are what one pass of a table takes on this worker.
-func (w *Worker) passes(t Target) PassLimits { return w.view.Target(t).Policy.Pointer().Pass(w.cfg.Pass) }
+func (w *Worker) passes(t Target) PassLimits {
+	return w.view.Target(t).Policy.Pointer().Pass(w.cfg.Pass)
+}

@@ -38,31 +38,34 @@ func (s *stage) fleet(c command) error {
 	}
 	for i := range c.number("workers", 1) {
 		s.w.addWorker(fmt.Sprintf("w%d", workers+i+1), core.WorkerConfig{
-			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Self: s.writes(c), Unsafe: c.set["unsafe"],
+			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Writes: writes(c), Self: selfMerge(c), Unsafe: c.set["unsafe"],
 		})
 	}
 	return nil
 }
 
 // writes=events/s001,events/s002,logs generations=8: what the workers merge themselves, from how many generations on
-func (s *stage) writes(c command) core.SelfMerge {
-	self := core.SelfMerge{}
-	if n := c.number("generations", 0); n > 0 {
-		self.Trigger = core.Trigger{Generations: n}
-	}
+func writes(c command) (out []core.Written) {
 	for _, t := range targets(c.set["writes"]) {
 		name, shard, one := strings.Cut(string(t), "/")
-		if n := len(self.Writes); one && n > 0 && self.Writes[n-1].Target == core.Target(name) {
-			self.Writes[n-1].Shards = append(self.Writes[n-1].Shards, core.ShardID(shard))
+		if n := len(out); one && n > 0 && out[n-1].Target == core.Target(name) {
+			out[n-1].Shards = append(out[n-1].Shards, core.ShardID(shard))
 			continue
 		}
 		written := core.Written{Target: core.Target(name)}
 		if one {
 			written.Shards = []core.ShardID{core.ShardID(shard)}
 		}
-		self.Writes = append(self.Writes, written)
+		out = append(out, written)
 	}
-	return self
+	return out
+}
+
+func selfMerge(c command) core.SelfMerge {
+	if n := c.number("generations", 0); n > 0 {
+		return core.SelfMerge{Trigger: core.Trigger{Generations: n}}
+	}
+	return core.SelfMerge{}
 }
 
 func targets(list string) []core.Target {
@@ -386,7 +389,7 @@ func (s *stage) post(c command) error {
 	t := core.Target(c.object(0))
 	rec := s.w.kv.Get(core.DemandKey(t))
 	demand := Get[core.Demand](s.w.kv, core.DemandKey(t))
-	again, changed := demand.Add(wallEpoch*2, demand.Shards, "poster")
+	again, changed := demand.Add(wallEpoch*2, 0, demand.Shards, "poster")
 	if changed {
 		s.w.kv.Apply(core.PostDemand(core.Seen[core.Demand]{Key: rec.Key, Value: demand, Mod: rec.Mod}, t, again), "")
 		s.w.changed()

@@ -112,10 +112,11 @@ func newDirectWalk(seed uint64) *walk {
 	}
 	for i, shards := range [][]core.ShardID{{"s001", "s003"}, {"s002"}} {
 		self := core.SelfMerge{Trigger: core.Trigger{Generations: 3, Age: time.Minute}, Slots: 1 + k.rng.IntN(2)}
+		var writes []core.Written
 		for _, name := range k.tables {
-			self.Writes = append(self.Writes, core.Written{Target: name, Shards: shards})
+			writes = append(writes, core.Written{Target: name, Shards: shards})
 		}
-		k.w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{Limits: walkLimits, Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6)}, Self: self})
+		k.w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{Limits: walkLimits, Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6)}, Writes: writes, Self: self})
 	}
 	for _, name := range k.tables {
 		k.w.lake.tables[name] = newTable(1 + k.rng.IntN(3))
