@@ -21,7 +21,12 @@ func (m *Master) maybeClaim(at Moment, tr *track, tv *TargetView) {
 	if !full(reason) && reason != ReasonNone {
 		tr.short = map[Endpoint]shortage{}
 	}
-	if tr.because(at, reason); reason == ReasonNone {
+	if reason == ReasonNone && tr.blind.looks > 0 {
+		tr.because(at, ReasonLakeDown) // until a look has shown something
+	} else {
+		tr.because(at, reason)
+	}
+	if reason == ReasonNone {
 		need := tr.short[next.endpoint].need
 		tr.claim = Execution{ID: "next", Target: tr.target, Kind: KindMerge, Endpoint: worker.Value.Endpoint, Charge: next.endpoint, Bytes: max(1, need)}
 		m.survey(tr, trackClaiming)

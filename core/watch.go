@@ -49,7 +49,8 @@ func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 		return
 	}
 	w.pulse.Sampled = at.Mono
-	w.due = alarm{} // whether a budget is due is asked again when this one is over; until then it must not ring
+	tr.shares = m.shares(at, tr, tv, tv.Demand.Value) // to be shown
+	w.due = alarm{}                                   // whether a budget is due is asked again when this one is over; until then it must not ring
 	tr.ran(e, tv)
 	if w.ID != e.ID || w.Phase != e.Phase || slept {
 		*w = newWatch(at, e, l)

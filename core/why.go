@@ -99,6 +99,18 @@ type Waiting struct {
 	Reason Reason
 	Since  MonoTime
 	Until  MonoTime // 0: nobody knows
+	// Shares are what is asked for, by endpoint, in the order of their turns: who failed is seen beside those
+	// that go on.
+	Shares []WaitingShare
+}
+
+// WaitingShare is what one endpoint has of what is asked for. Its reason is none if nothing but its turn is
+// waited for.
+type WaitingShare struct {
+	Endpoint Endpoint
+	Shards   int
+	Reason   Reason
+	Until    MonoTime // when more of it is due; 0: nobody knows
 }
 
 // WhyNot is why the target does not run right now, as this master sees it, on its own clock.
@@ -124,7 +136,11 @@ func (m *Master) WhyNot(t Target) Waiting {
 			until = tr.settle.alarm()
 		}
 	}
-	return Waiting{Reason: tr.reason, Since: tr.reasonSince, Until: until.At}
+	w := Waiting{Reason: tr.reason, Since: tr.reasonSince, Until: until.At}
+	for _, s := range tr.shares {
+		w.Shares = append(w.Shares, WaitingShare{s.endpoint, len(s.shards), s.reason, s.next.At})
+	}
+	return w
 }
 
 // Why is the reason of [Master.WhyNot] alone.

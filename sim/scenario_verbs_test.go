@@ -19,7 +19,7 @@ var verbs = map[string]func(*stage, command) error{
 	"backup": (*stage).backup, "restore": (*stage).restore, "drop": (*stage).drop, "lose": (*stage).lose,
 	"show": (*stage).show, "load": (*stage).load, "policy": (*stage).policy, "post": (*stage).post,
 	"gap": (*stage).gap, "busy": (*stage).busy, "number": (*stage).number,
-	"finish": (*stage).finish, "kill-engine": (*stage).killEngine, "work": (*stage).work,
+	"blind": (*stage).blind, "finish": (*stage).finish, "kill-engine": (*stage).killEngine, "work": (*stage).work,
 }
 
 // fleet masters=1 workers=2 owned=events,logs drain=old slots=1 bytes=100 skew=10h
@@ -161,6 +161,9 @@ func (s *stage) client(c command) error {
 
 // engines silent | normal | deaf | strict | normal memory=30 | normal chokes=s003 | fail code=E_ENGINE_OOM shard=s001 other=s002
 func (s *stage) engines(c command) error {
+	if c.set["on"] != "" {
+		return s.enginesOn(c)
+	}
 	s.w.engines = engineScript{
 		silent: c.object(0) == "silent", deaf: c.object(0) == "deaf", strict: c.object(0) == "strict",
 		lying: c.object(0) == "lying", memory: core.Bytes(c.number("memory", 0)), chokes: core.ShardID(c.set["chokes"]),
@@ -364,6 +367,7 @@ func (s *stage) drop(c command) error {
 // policy events generations=4 seconds=0 mode=owned: what its policy says
 func (s *stage) policy(c command) error {
 	p := core.Policy{Mode: core.Mode(c.set["mode"])}
+	policyLimits(c, &p)
 	if _, set := c.set["generations"]; set {
 		n := c.number("generations", 0)
 		p.PendingGenerations = &n
@@ -432,7 +436,7 @@ func (s *stage) show(c command) error {
 		if !h.Merged {
 			how = string(h.Failure.Code)
 		}
-		s.w.say("=", "%s: execution %d on %s: %s", name, h.Execution.Number, h.Execution.Endpoint, how)
+		s.w.say("=", "%s: execution %d on %s%s: %s", name, h.Execution.Number, h.Execution.Endpoint, writer(h.Execution), how)
 	}
 	return nil
 }
