@@ -157,10 +157,16 @@ func (w WorkerRecord) writes(t Target) bool {
 // choose is the first share that can be taken now, and the worker for it; a reason says that there is none.
 // What each of the others waits for is noted in it, so that who failed is seen beside those that go on.
 func (m *Master) choose(at Moment, tr *track, shares []share, wants func(share) need) (int, Seen[WorkerRecord], Reason) {
-	reason := ReasonNoWorker
+	reason, waiting := ReasonNoWorker, false
 	for i := range shares {
 		s := &shares[i]
 		if len(s.due) == 0 {
+			continue
+		}
+		if s.yields && waiting && !guard.Out(guard.HealthyEndpointsFirst) {
+			// A healthy one waits for room, and may have it in a moment; a bad one would keep the table from it
+			// for as long as it likes.
+			tr.watch.due = earliest(tr.watch.due, tr.yielding[s.endpoint])
 			continue
 		}
 		worker, why := m.workerFor(at, tr, *s, wants(*s))
@@ -168,6 +174,7 @@ func (m *Master) choose(at Moment, tr *track, shares []share, wants func(share) 
 			return i, worker, ReasonNone
 		}
 		reason = nearest(reason, why)
+		waiting = waiting || full(why) && !s.yields
 	}
 	return -1, Seen[WorkerRecord]{}, reason
 }
