@@ -158,21 +158,53 @@ func (m *Master) fits(w WorkerRecord, t Target, wants need) Reason {
 	return ReasonNone
 }
 
+// hasRoom says why a worker can't be reserved for, also by what others wait for.
+func (m *Master) hasRoom(at Moment, w WorkerRecord, t Target, wants need) Reason {
+	why := m.fits(w, t, wants)
+	if why == ReasonNone && m.kept(at, w, t) {
+		why = ReasonNoBytes
+	}
+	return why
+}
+
+// shortage is what the last look found no room for, for one endpoint of a target, and from when on a worker is
+// kept free for it.
+type shortage struct {
+	need Bytes
+	kept alarm
+}
+
+// lacks notes a shortage.
+func (tr *track) lacks(at Moment, e Endpoint, need Bytes, queue time.Duration) {
+	s := tr.short[e]
+	if s.need = need; !s.kept.Set {
+		s.kept = alarmAt(at.Mono.Add(queue))
+	}
+	tr.short[e] = s
+}
+
 // kept reports whether a worker is kept free for another target, which has waited long for more room than
 // it ever had: without that, small passes would fill every gap that they leave (invariant 8).
 func (m *Master) kept(at Moment, w WorkerRecord, but Target) bool {
 	for _, t := range sortedKeys(m.tracks) {
 		tr := m.tracks[t]
-		if t == but || !tr.short.due(at.Mono) || tr.reason != ReasonNoBytes && tr.reason != ReasonNoSlot || m.preferred(t) != w.Endpoint {
+		if t == but || !full(tr.reason) {
 			continue
 		}
-		return !guard.Out(guard.LongWaitIsServed)
+		for _, e := range sortedKeys(tr.short) {
+			if tr.short[e].kept.due(at.Mono) && m.preferred(t, e) == w.Endpoint {
+				return !guard.Out(guard.LongWaitIsServed)
+			}
+		}
 	}
 	return false
 }
 
-// preferred is the worker that a target would go to if all of them had room.
-func (m *Master) preferred(t Target) (best Endpoint) {
+// preferred is the worker that an endpoint's share of a target would go to if all of them had room.
+func (m *Master) preferred(t Target, e Endpoint) (best Endpoint) {
+	if e != Unowned {
+		return e
+	}
 	for _, s := range m.view.Workers {
 		e := s.Value.Endpoint
 		if able := s.Value.Unsafe == "" && m.roomOf(s.Value, t).Accepting; able && (best == "" || weight(t, e) > weight(t, best)) {

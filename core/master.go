@@ -94,7 +94,7 @@ func (m *Master) Next() (MonoTime, bool) {
 func (m *Master) track(t Target) *track {
 	tr, ok := m.tracks[t]
 	if !ok {
-		tr = &track{target: t}
+		tr = &track{target: t, short: map[Endpoint]shortage{}, busy: map[Endpoint]alarm{}, yielding: map[Endpoint]alarm{}}
 		m.tracks[t] = tr
 	}
 	return tr

@@ -21,6 +21,7 @@ const (
 	ReasonNoSlot           Reason = "no_slot"
 	ReasonNoBytes          Reason = "no_bytes"
 	ReasonKVDown           Reason = "kv_down"
+	ReasonLakeDown         Reason = "lake_down" // this process could not look at the lake
 	ReasonLakeUnsafe       Reason = "lake_unsafe"
 	ReasonLakeChanged      Reason = "lake_changed"
 	ReasonAttention        Reason = "attention"

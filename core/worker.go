@@ -33,7 +33,10 @@ type WorkerConfig struct {
 	Declares Declaration
 	Limits   Limits
 	Pass     PassLimits
-	Self     SelfMerge
+	// Writes says which shards this worker writes, sorted by target: it merges them by itself while their
+	// table is direct, and has them first while it is owned.
+	Writes []Written
+	Self   SelfMerge
 	// Unsafe says why the lake that this worker sees can't keep what the protocol builds on; then it runs
 	// nothing.
 	Unsafe string
@@ -50,10 +53,10 @@ func NewWorker(cfg WorkerConfig) *Worker {
 		cfg: cfg, view: newWorkerView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{}, orphans: map[Target]*orphan{},
 		register: registration{Key: WorkerKey(cfg.Endpoint), Value: Encode(WorkerRecord{
 			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots, Bytes: cfg.Bytes, Pass: cfg.Pass,
-			Declares: cfg.Declares, Writes: cfg.Self.Writes, Unsafe: cfg.Unsafe, Capabilities: []Capability{OwnedMerge},
+			Declares: cfg.Declares, Writes: cfg.Writes, Unsafe: cfg.Unsafe, Capabilities: []Capability{OwnedMerge},
 		})},
 	}
-	for _, written := range cfg.Self.Writes {
+	for _, written := range cfg.Writes {
 		w.selves = append(w.selves, &selfMerge{writes: written})
 	}
 	w.advertise()
@@ -119,7 +122,7 @@ func (w *Worker) Step(at Moment, ev Event) []Effect {
 // Next is when the worker wants a [Tick] at the latest.
 func (w *Worker) Next() (MonoTime, bool) {
 	next := earliest(w.register.alarm(), w.load.retry)
-	next = earliest(next, soonest(w.jobs, func(j *job) alarm { return j.alarm(w.cfg.Limits) }))
+	next = earliest(next, soonest(w.jobs, func(j *job) alarm { return j.alarm(w.limits(j.exec.Target)) }))
 	for _, s := range w.selves {
 		next = earliest(next, w.selfAlarm(s))
 	}
