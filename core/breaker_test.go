@@ -132,3 +132,92 @@ func TestWhatCanBeStartedCanBeReleased(t *testing.T) {
 		}
 	}
 }
+
+// A person asks for an adoption while the master looks at the table to reserve it, and finds it without an id: the
+// adoption that it begins by itself takes the place of the person's, who is never answered.
+func TestWhoAsksForAnAdoptionIsAnswered(t *testing.T) {
+	t.Parallel()
+	at := func(s int) core.Moment {
+		return core.Moment{Mono: core.MonoTime(time.Duration(s) * time.Second), Fresh: fmt.Sprint("f", s)}
+	}
+	owned := core.Declaration{Owned: []core.Target{"t"}}
+	m := core.NewMaster(core.MasterConfig{ID: "m1", Instance: "m1/1", Declares: owned})
+	put := func(key string, value any, mod core.Revision) core.Record {
+		return core.Record{Key: key, Value: core.Encode(value), Mod: mod}
+	}
+	reg := found(t, "register", m.Step(at(0), core.Changed{Revision: 5, Reset: true, Puts: []core.Record{
+		put(core.WorkerKey("w1"), core.WorkerRecord{Endpoint: "w1", Instance: "w1/1", Slots: 1, Bytes: 1 << 30, Declares: owned, Capabilities: []core.Capability{core.OwnedMerge}}, 2),
+		put(core.LoadKey("w1"), core.Load{Endpoint: "w1", Instance: "w1/1", Accepting: true, Slots: 1, Bytes: 1 << 30}, 2),
+		put(core.ModeKey("t"), core.Latch{Mode: core.Owned}, 3),
+		put(core.TableKey("t"), core.TableRecord{ID: "old", Path: "t.lance", Scheme: core.V2, Adopted: 2, LastSeen: 2}, 4),
+		put(core.DemandKey("t"), core.Demand{First: 1, Last: 1, Shards: []core.ShardID{"s1"}, Reasons: []string{"sweep"}}, 5),
+	}}))
+	effects := m.Step(at(0), core.Committed{Effect: reg.ID, Outcome: core.Applied, Revision: 6})
+	effects = append(effects, m.Step(at(0), core.Changed{Revision: 6, Puts: recordsOf(reg, 6)})...)
+	// The user has replaced the metadata: the id is gone.
+	table := core.Table{Target: "t", Base: core.BaseManifest{Version: 9, Scheme: core.V2, MemWAL: true, PrimaryKey: true},
+		Shards: []core.ShardManifest{{Shard: "s1", Version: 1, SSTables: []core.SSTable{{Generation: 1, Size: 1}}}}}
+	kv := map[string]core.Record{}
+	rev, answered, asked := core.Revision(6), false, false
+	for i := 0; i < 200 && len(effects) > 0; i++ {
+		e := effects[0]
+		effects = effects[1:]
+		switch e := e.(type) {
+		case core.Survey:
+			if i > 0 && !asked { // the first look is the sweep's, the second is to reserve it
+				asked = true
+				effects = append(effects, m.Step(at(1), core.AdoptRequested{Request: 77, Target: "t"})...)
+			}
+			effects = append(effects, m.Step(at(1), core.Surveyed{Effect: e.ID, Table: table})...)
+		case core.Commit:
+			rev++
+			var puts []core.Record
+			for _, op := range e.Txn.Then {
+				if op.Op == core.OpPut {
+					kv[op.Key] = core.Record{Key: op.Key, Value: op.Value, Mod: rev}
+					puts = append(puts, kv[op.Key])
+				}
+			}
+			effects = append(effects, m.Step(at(1), core.Changed{Revision: rev, Puts: puts})...)
+			effects = append(effects, m.Step(at(1), core.Committed{Effect: e.ID, Outcome: core.Applied, Revision: rev})...)
+		case core.Read:
+			effects = append(effects, m.Step(at(1), core.ReadDone{Effect: e.ID, OK: true, Revision: rev, Records: []core.Record{kv[core.TableKey("t")]}})...)
+		case core.PutFence:
+			table.Base.Version, table.Base.TableID = e.Version, e.TableID
+			if e.Resource != core.Base {
+				table.Base.Version--
+			}
+			effects = append(effects, m.Step(at(1), core.FenceDone{Effect: e.ID, Outcome: core.Applied})...)
+		case core.AnswerMerge:
+			answered = answered || e.Request == 77
+		case core.Note:
+			t.Log(e.Text)
+		}
+	}
+	for s := 2; s < 3600; s++ {
+		for _, e := range m.Step(at(s), core.Tick{}) {
+			if a, ok := e.(core.AnswerMerge); ok {
+				answered = answered || a.Request == 77
+			}
+		}
+	}
+	if !asked {
+		t.Fatal("the story is wrong: nothing was looked at twice")
+	}
+	if !answered {
+		t.Error("an hour later nobody has answered who asked for the adoption")
+	}
+}
+
+// A failure that names its shard is that shard's, also where its class is not "data": an SSTable whose columns don't fit
+// the base is E_TABLE_FORMAT with shard and generation (sstable.py names them), and the others must go on.
+func TestAFailureThatNamesItsShardStopsNoOther(t *testing.T) {
+	t.Parallel()
+	for _, code := range []core.Code{core.CodeSSTableCorrupt, core.CodeTableFormat} {
+		r := core.FailureRecord{Target: "t", Endpoint: core.Unowned}
+		r = r.Charged(core.Failure{Code: code, Shard: "s1", Generation: 3}, 1)
+		if due := r.Due([]core.ShardID{"s1", "s2"}, time.Minute); len(due) != 1 || due[0] != "s2" {
+			t.Errorf("%s of s1: a minute later %v may be tried, expected s2", code, due)
+		}
+	}
+}
