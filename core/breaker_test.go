@@ -221,3 +221,84 @@ func TestAFailureThatNamesItsShardStopsNoOther(t *testing.T) {
 		}
 	}
 }
+
+// A KV that answers reads and takes no writes (a full disk, etcd's NOSPACE alarm): a write of unknown outcome is read
+// back at once and tried again at once. It must be tried again, but not without a pause.
+func TestAWriteThatFailsIsNotTriedAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	at := core.Moment{Mono: 1, Fresh: "f"}
+	w := core.NewWorker(core.WorkerConfig{Endpoint: "w1", Instance: "w1/1", Slots: 1})
+	reg := found(t, "register", w.Step(at, core.Changed{Revision: 1, Reset: true}))
+	w.Step(at, core.Committed{Effect: reg.ID, Outcome: core.Applied, Revision: 2})
+	w.Step(at, core.Changed{Revision: 2, Puts: recordsOf(reg, 2)})
+	e := core.Execution{ID: "x", Number: 1, Target: "t", Kind: core.KindMerge, Phase: core.Reserved, Endpoint: "w1", TableID: "id", Scheme: core.V2, Shards: []core.ShardID{"s1"}}
+	table := core.Table{Target: "t", Base: core.BaseManifest{Version: 9, Scheme: core.V2, TableID: "id", MemWAL: true, PrimaryKey: true},
+		Shards: []core.ShardManifest{{Shard: "s1", Version: 1, SSTables: []core.SSTable{{Generation: 1, Size: 1}}}}}
+	reserved := []core.Record{{Key: core.OwnerKey("t"), Value: core.Encode(e.ID), Mod: 2}, {Key: core.ExecutionKey("t"), Value: core.Encode(e), Mod: 2}}
+	effects, tried := w.Step(at, core.StartRequested{Request: 1, Execution: e}), map[string]int{}
+	for i := 0; i < 3000 && len(effects) > 0; i++ { // no time passes
+		effect := effects[0]
+		effects = effects[1:]
+		switch effect := effect.(type) {
+		case core.Survey:
+			effects = append(effects, w.Step(at, core.Surveyed{Effect: effect.ID, Table: table})...)
+		case core.PutNumber:
+			effects = append(effects, w.Step(at, core.NumberDone{Effect: effect.ID})...)
+		case core.Commit:
+			tried[effect.Txn.Name]++
+			effects = append(effects, w.Step(at, core.Committed{Effect: effect.ID, Outcome: core.Unknown})...)
+		case core.Read:
+			effects = append(effects, w.Step(at, core.ReadDone{Effect: effect.ID, OK: true, Revision: 2, Records: reserved})...)
+		}
+	}
+	if tried["start"] > 3 {
+		t.Errorf("in no time at all: %v", tried)
+	}
+}
+
+// A newer Sluice writes the table's record while an older master looks at the table to reserve it. A record that can't be
+// read must stop it, not look like a table that was never adopted.
+func TestARecordThatCantBeReadIsNotAdoptedOver(t *testing.T) {
+	t.Parallel()
+	at := func(s int) core.Moment {
+		return core.Moment{Mono: core.MonoTime(time.Duration(s) * time.Second), Fresh: fmt.Sprint("f", s)}
+	}
+	owned := core.Declaration{Owned: []core.Target{"t"}}
+	m := core.NewMaster(core.MasterConfig{ID: "m1", Instance: "m1/1", Declares: owned})
+	put := func(key string, value any, mod core.Revision) core.Record {
+		return core.Record{Key: key, Value: core.Encode(value), Mod: mod}
+	}
+	rec := core.TableRecord{ID: "id", Path: "t.lance", Scheme: core.V2, Adopted: 2, LastSeen: 2}
+	reg := found(t, "register", m.Step(at(0), core.Changed{Revision: 5, Reset: true, Puts: []core.Record{
+		put(core.WorkerKey("w1"), core.WorkerRecord{Endpoint: "w1", Instance: "w1/1", Slots: 1, Bytes: 1 << 30, Declares: owned, Capabilities: []core.Capability{core.OwnedMerge}}, 2),
+		put(core.LoadKey("w1"), core.Load{Endpoint: "w1", Instance: "w1/1", Accepting: true, Slots: 1, Bytes: 1 << 30}, 2),
+		put(core.ModeKey("t"), core.Latch{Mode: core.Owned}, 3),
+		put(core.TableKey("t"), rec, 4),
+		put(core.DemandKey("t"), core.Demand{First: 1, Last: 1, Shards: []core.ShardID{"s1"}, Reasons: []string{"sweep"}}, 5),
+	}}))
+	effects := m.Step(at(0), core.Committed{Effect: reg.ID, Outcome: core.Applied, Revision: 6})
+	effects = append(effects, m.Step(at(0), core.Changed{Revision: 6, Puts: recordsOf(reg, 6)})...)
+	table := core.Table{Target: "t", Base: core.BaseManifest{Version: 9, TableID: "id", Scheme: core.V2, MemWAL: true, PrimaryKey: true},
+		Shards: []core.ShardManifest{{Shard: "s1", Version: 1, SSTables: []core.SSTable{{Generation: 1, Size: 1}}}}}
+	looks := 0
+	for i := 0; i < 50 && len(effects) > 0; i++ {
+		e := effects[0]
+		effects = effects[1:]
+		switch e := e.(type) {
+		case core.Survey:
+			if looks++; looks == 2 {
+				newer := core.Encode(rec)
+				newer = newer[:len(newer)-1] + `,"of_a_newer_sluice":1}`
+				m.Step(at(1), core.Changed{Revision: 7, Puts: []core.Record{{Key: core.TableKey("t"), Value: newer, Mod: 7}}})
+			}
+			effects = append(effects, m.Step(at(1), core.Surveyed{Effect: e.ID, Table: table})...)
+		case core.Commit:
+			if e.Txn.Name == "begin-adoption" {
+				t.Fatalf("it adopts the table anew, over the record: %s", e.Txn)
+			}
+		}
+	}
+	if looks < 2 {
+		t.Fatal("the story is wrong: it did not look to reserve")
+	}
+}
