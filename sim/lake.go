@@ -45,6 +45,9 @@ func (l *lake) survey(target core.Target, behind int) (core.Table, []core.Number
 	if !ok {
 		return core.Table{}, nil, core.Failure{Code: core.CodeTableMissing, Detail: "there is no table"}
 	}
+	if t.corrupt != "" { // as adapters/lance.ReadTable answers
+		return core.Table{}, nil, core.Failure{Code: core.CodeManifestCorrupt, Shard: t.corrupt, Detail: "the newest manifest of shard " + string(t.corrupt) + " can't be read"}
+	}
 	shown := t.versions[max(0, len(t.versions)-1-behind)]
 	out := core.Table{Target: target, Base: shown.BaseManifest}
 	for _, s := range t.shards {
