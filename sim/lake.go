@@ -45,13 +45,15 @@ func (l *lake) survey(target core.Target, behind int) (core.Table, []core.Number
 	if !ok {
 		return core.Table{}, nil, core.Failure{Code: core.CodeTableMissing, Detail: "there is no table"}
 	}
-	if t.corrupt != "" { // as adapters/lance.ReadTable answers
-		return core.Table{}, nil, core.Failure{Code: core.CodeManifestCorrupt, Shard: t.corrupt, Detail: "the newest manifest of shard " + string(t.corrupt) + " can't be read"}
-	}
 	shown := t.versions[max(0, len(t.versions)-1-behind)]
 	out := core.Table{Target: target, Base: shown.BaseManifest}
 	for _, s := range t.shards {
 		m := core.ShardManifest{Shard: s.id, Version: s.version}
+		if s.id == t.corrupt {
+			m.Torn = "the newest manifest of shard " + string(s.id) + " can't be read"
+			out.Shards = append(out.Shards, m)
+			continue
+		}
 		// NB: what is far below the mark is not told. The core looks at it nowhere, and the cost of a long
 		// run must not grow with its length.
 		from := min(t.head().Marks.Of(s.id), shown.Marks.Of(s.id))

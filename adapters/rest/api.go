@@ -18,7 +18,7 @@ import (
 // Master is what the API asks of a master. Implemented by driver.Master.
 type Master interface {
 	Merge(ctx context.Context, t core.Target, now bool) (core.AnswerMerge, error)
-	Adopt(ctx context.Context, t core.Target) (core.AnswerMerge, error)
+	Adopt(ctx context.Context, t core.Target, gone bool) (core.AnswerMerge, error)
 	// Why is why the target does not run right now.
 	Why(t core.Target) core.Reason
 }

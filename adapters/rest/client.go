@@ -62,9 +62,9 @@ func (c Client) Executions(ctx context.Context, t core.Target, after uint64) ([]
 	return list.Executions, err
 }
 
-// Adopt adopts a table anew.
-func (c Client) Adopt(ctx context.Context, t core.Target) (Adopted, error) {
-	return ask[Adopted](ctx, c, http.MethodPost, "/api/v1/adopt", url.Values{"target": {string(t)}})
+// Adopt adopts a table anew; gone ends what owns a table that is gone for good.
+func (c Client) Adopt(ctx context.Context, t core.Target, gone bool) (Adopted, error) {
+	return ask[Adopted](ctx, c, http.MethodPost, "/api/v1/adopt", url.Values{"target": {string(t)}, "gone": {strconv.FormatBool(gone)}})
 }
 
 func ask[B any](ctx context.Context, c Client, method, path string, query url.Values) (out B, err error) {

@@ -39,7 +39,7 @@ func (m *master) Merge(_ context.Context, t core.Target, _ bool) (core.AnswerMer
 	m.asked = append(m.asked, t)
 	return m.answer, nil
 }
-func (m *master) Adopt(ctx context.Context, t core.Target) (core.AnswerMerge, error) {
+func (m *master) Adopt(ctx context.Context, t core.Target, _ bool) (core.AnswerMerge, error) {
 	return m.Merge(ctx, t, false)
 }
 func (m *master) Why(core.Target) core.Reason { return m.why }

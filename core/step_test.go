@@ -30,55 +30,6 @@ func recordsOf(c core.Commit, rev core.Revision) (out []core.Record) {
 	return out
 }
 
-// A worker registers anew while it is busy, and the answer is lost although it was applied: its load stands as "no
-// slot". Its job ends before the watch shows that; the second try to register finds the first. From then on the worker
-// believes that its new load stands. Nobody ever reserves for it again, and so it never changes.
-func TestTheLoadThatStandsIsTheOneThatIsBelieved(t *testing.T) {
-	t.Parallel()
-	at := func(s int) core.Moment {
-		return core.Moment{Mono: core.MonoTime(time.Duration(s) * time.Second), Fresh: fmt.Sprint("f", s)}
-	}
-	w := core.NewWorker(core.WorkerConfig{Endpoint: "w1", Instance: "w1/1", Slots: 1})
-	reg := found(t, "register", w.Step(at(0), core.Changed{Revision: 1, Reset: true}))
-	w.Step(at(0), core.Committed{Effect: reg.ID, Outcome: core.Applied, Revision: 2})
-	w.Step(at(0), core.Changed{Revision: 2, Puts: recordsOf(reg, 2)})
-	e := core.Execution{ID: "x", Number: 1, Target: "t", Kind: core.KindMerge, Phase: core.Reserved, Endpoint: "w1"}
-	load := found(t, "load", w.Step(at(1), core.StartRequested{Request: 1, Execution: e}))
-	w.Step(at(1), core.Committed{Effect: load.ID, Outcome: core.Applied, Revision: 3})
-	var survey core.EffectID = load.ID - 1 // asked in the same step, before the load
-
-	// The lease ends under it. The first try does not reach the KV, the second does and nobody hears of it.
-	lost := found(t, "register", w.Step(at(2), core.Changed{Revision: 4, Deletes: []string{core.WorkerKey("w1"), core.LoadKey("w1")}}))
-	w.Step(at(3), core.Committed{Effect: lost.ID, Outcome: core.Unknown})
-	applied := found(t, "register", w.Step(at(4), core.Tick{}))
-	w.Step(at(5), core.Committed{Effect: applied.ID, Outcome: core.Unknown})
-	standing := recordsOf(applied, 5)
-
-	// Its job ends: the table can't be read, and somebody else has released the execution.
-	start := found(t, "start", w.Step(at(5), core.Surveyed{Effect: survey, Failure: core.Failure{Code: core.CodeStorage}}))
-	read := w.Step(at(5), core.Committed{Effect: start.ID, Outcome: core.NotApplied})
-	for _, effect := range read {
-		if r, ok := effect.(core.Read); ok {
-			w.Step(at(5), core.ReadDone{Effect: r.ID, OK: true, Revision: 5})
-		}
-	}
-	if w.Busy() != 0 {
-		t.Fatal("the story is wrong: its job is not over")
-	}
-	again := found(t, "register", w.Step(at(7), core.Tick{}))
-	w.Step(at(7), core.Committed{Effect: again.ID, Outcome: core.NotApplied, Revision: 5})
-	after := w.Step(at(8), core.Changed{Revision: 5, Puts: standing})
-	for s := 9; s < 7200; s++ {
-		after = append(after, w.Step(at(s), core.Tick{})...)
-	}
-	for _, effect := range after {
-		if c, ok := effect.(core.Commit); ok && c.Txn.Name == "load" {
-			return
-		}
-	}
-	t.Fatalf("two hours later the KV still says %s, and the worker has %+v", standing[1].Value, w.Load())
-}
-
 // A worker that has not heard from the KV yet knows no mode, and must let no client raise marks meanwhile.
 func TestAWorkerThatKnowsNothingLetsNobodyRaiseMarks(t *testing.T) {
 	t.Parallel()
@@ -97,7 +48,7 @@ func TestAWorkerThatKnowsNothingLetsNobodyRaiseMarks(t *testing.T) {
 func TestAttentionIsNotRaisedAfterTheRelease(t *testing.T) {
 	t.Parallel()
 	tv := core.NewView().Target("t")
-	txn := core.Attend(tv.Failure("t", core.Unowned), core.Failure{Code: core.CodeStorage, Detail: "a blip"}, 1)
+	txn := core.Attend(core.Execution{ID: "e1", Target: "t"}, tv.Failure("t", core.Unowned), core.Failure{Code: core.CodeStorage, Detail: "a blip"}, 1)
 	for _, c := range txn.If {
 		if c.Key == core.ExecutionKey("t") || c.Key == core.OwnerKey("t") {
 			return
