@@ -35,7 +35,7 @@ type fleetFlags struct {
 
 func (o *fleetFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.lake, "lake", "", "directory that holds the tables")
+	f.StringVar(&o.lake, "lake", "", "what holds the tables: a directory, or s3://BUCKET/PREFIX")
 	f.StringVar(&o.kv, "kv", "", "the fleet's KV: etcd:HOST:PORT,HOST:PORT")
 	f.StringVar(&o.http, "http", freePort, "address of the HTTP API; others than 127.0.0.1 need --tokens")
 	f.StringVar(&o.advertise, "advertise", "", "URL by which the fleet reaches the HTTP API (default: its address)")
@@ -67,7 +67,7 @@ func (o *fleetFlags) common(ctx context.Context, c *cobra.Command) (out fleet.Co
 		return out, err
 	}
 	if o.lake == "" {
-		return out, usagef("--lake is missing: name the directory that holds the tables")
+		return out, usagef("--lake is missing: name the directory or s3://BUCKET/PREFIX that holds the tables")
 	}
 	store, err := o.store()
 	if err != nil {
@@ -85,12 +85,18 @@ func (o *fleetFlags) common(ctx context.Context, c *cobra.Command) (out fleet.Co
 	if out.Listener, err = o.security.Listen(ctx, o.http); err != nil {
 		return out, err
 	}
-	local, err := lake.OpenLocal(o.lake)
-	if err != nil {
+	if out.Lake, err = openLake(ctx, o.lake); err != nil {
 		return out, errors.Join(err, out.Listener.Close())
 	}
-	out.Lake = local
 	return out, nil
+}
+
+// openLake opens a directory or s3://BUCKET/PREFIX.
+func openLake(ctx context.Context, name string) (lake.Lake, error) {
+	if strings.HasPrefix(name, "s3://") {
+		return lake.OpenS3(ctx, name)
+	}
+	return lake.OpenLocal(name)
 }
 
 func (o *fleetFlags) store() (*etcd.Store, error) {
