@@ -69,7 +69,9 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { r.must(r.kv.Close()) })
 	r.server = httptest.NewServer(rest.Protected(rest.NewHandler(rest.Config{
 		KV: r.kv, Lake: r.lake, Master: r.master, Worker: r.worker, Version: "v1.2.3",
-		ID: core.KVRecord{ID: "the-kv", Format: core.Format, Lake: r.lake.URI()},
+		Identity: func() (core.KVRecord, error) {
+			return core.KVRecord{ID: "the-kv", Format: core.Format, Lake: r.lake.URI()}, nil
+		},
 	})))
 	t.Cleanup(r.server.Close)
 	return r
