@@ -22,6 +22,7 @@ type checks struct {
 	progress map[core.ExecutionID]core.MonoTime // when completed work was recorded last
 	// noProgress is the limit that the fleet has; 0 turns off what needs it.
 	noProgress, mayRun time.Duration
+	leastPatience      time.Duration // the shortest of these limits that a master has
 	began              map[core.ExecutionID]core.MonoTime
 	broken             []string
 	// untouched: nobody changes history behind our back, so no table may be said to have been replaced,

@@ -33,20 +33,26 @@ const (
 // newRun makes the fleet of a profile.
 func newRun(p Profile, src *source, record *Recording) *run {
 	r := &run{profile: p, src: src, w: newWorld(), targets: p.targets(), copies: map[core.Target]*table{}}
-	r.storm = &storm{src: src, rates: p.Rates, over: true}
+	r.storm = &storm{src: src, rates: p.Rates, stalls: p.Stalls, over: true}
 	w := r.w
 	w.faults = r.storm.weather()
 	w.history = newHistory()
 	w.quietly, w.record = true, record
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
 	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution
+	w.checks.leastPatience = p.Limits.NoProgress
 	draw := rand.New(rand.NewPCG(p.Seed, 0xf1ee7))
 	for _, t := range r.targets {
 		w.lake.place(t, newTable(1+draw.IntN(p.Shards)))
 	}
 	declares := core.Declaration{Owned: r.targets}
 	for i := range p.Masters {
-		r.clock(draw, w.addMaster(fmt.Sprintf("m%d", i+1), declares, p.Limits))
+		limits := p.Limits
+		if p.Hasty && i == 0 {
+			limits = hasty(limits)
+			w.checks.leastPatience = limits.NoProgress
+		}
+		r.clock(draw, w.addMaster(fmt.Sprintf("m%d", i+1), declares, limits))
 	}
 	for i := range p.Workers {
 		r.clock(draw, w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{

@@ -11,8 +11,9 @@ import (
 
 // ask makes a request to the KV or the lake, with its answer. The request and its answer are separate
 // messages, and either may be lost: then the process is told the silence after a while.
-func (w *world) ask(p *process, kind string, timeout time.Duration, do func() core.Event, silence core.Event) {
+func (w *world) ask(p *process, kind, what string, timeout time.Duration, do func() core.Event, silence core.Event) {
 	life := p.life
+	there, back := w.faults.stall(what, p.name)
 	lost, done := w.faults.lose(kind, p.name)
 	if kind == "kv" && (p.noKV || w.kvDown) {
 		lost, done = true, false
@@ -26,7 +27,7 @@ func (w *world) ask(p *process, kind string, timeout time.Duration, do func() co
 		w.after(timeout+w.faults.delay(kind, p.name), func() { tell(silence) })
 		return
 	}
-	w.after(w.faults.delay(kind, p.name), func() {
+	w.after(there+w.faults.delay(kind, p.name), func() {
 		if kind == "kv" && w.kvDown { // it went away before the request came
 			w.after(timeout, func() { tell(silence) })
 			return
@@ -37,7 +38,7 @@ func (w *world) ask(p *process, kind string, timeout time.Duration, do func() co
 			w.after(timeout, func() { tell(silence) })
 			return
 		}
-		w.after(w.faults.delay(kind, p.name), func() {
+		w.after(back+w.faults.delay(kind, p.name), func() {
 			if p.life == life {
 				w.history.answered(p, answer, w.now)
 				w.deliver(p, answer)
@@ -56,7 +57,7 @@ func (w *world) askKV(p *process, e core.Effect) {
 		if err := Check(e.Txn); err != nil {
 			panic(err)
 		}
-		w.ask(p, "kv", kvTimeout, func() core.Event {
+		w.ask(p, "kv", e.Txn.Name, kvTimeout, func() core.Event {
 			outcome := core.NotApplied
 			if (!leased(e.Txn) || p.id == id && p.machine != nil) && w.kv.Apply(e.Txn, id) {
 				outcome = core.Applied
@@ -68,7 +69,7 @@ func (w *world) askKV(p *process, e core.Effect) {
 			return answer
 		}, w.unanswered(e))
 	case core.Read:
-		w.ask(p, "kv", kvTimeout, func() core.Event {
+		w.ask(p, "kv", "read", kvTimeout, func() core.Event {
 			answer := core.ReadDone{Effect: e.ID, OK: true, Revision: w.kv.rev, Records: w.kv.Read(e.Ranges...)}
 			w.history.took(e, id, answer)
 			return answer

@@ -26,7 +26,7 @@ func requestOf(ev core.Event) core.RequestID {
 }
 
 // call makes an RPC to the process at an address. After the time-out its answer counts no more.
-func (w *world) call(p *process, address string, id core.EffectID, ev core.Event) {
+func (w *world) call(p *process, what, address string, id core.EffectID, ev core.Event) {
 	life, request := p.life, requestOf(ev)
 	w.rpcs[request] = func(r core.Replied) {
 		r.Effect = id
@@ -46,7 +46,8 @@ func (w *world) call(p *process, address string, id core.EffectID, ev core.Event
 	if lost {
 		w.deaf[request] = true
 	}
-	w.after(w.faults.delay("rpc", p.name), func() { w.deliver(to, ev) })
+	there, _ := w.faults.stall(what, p.name)
+	w.after(there+w.faults.delay("rpc", p.name), func() { w.deliver(to, ev) })
 	if again, ok := w.faults.twice("rpc", p.name); ok {
 		w.cover.rare("a request to a worker arrives twice: " + kindOf(ev))
 		w.after(again, func() { w.deliver(to, ev) })

@@ -22,6 +22,16 @@ type Profile struct {
 	Pass    int // generations a pass, at most
 	Limits  core.Limits
 	Rates   Rates
+	// Stalls are the steps of the protocol that are slow now and then.
+	Stalls []string
+	// Hasty: the first master has a configuration of its own, and gives up on executions four times as soon.
+	Hasty bool
+}
+
+// hasty are the limits of a master that has a quarter of the others' patience.
+func hasty(l core.Limits) core.Limits {
+	l.NoProgress, l.CancelGrace = l.NoProgress/4, l.CancelGrace/4
+	return l
 }
 
 // Rates are per mille of the messages or moments that they speak of.
@@ -61,7 +71,7 @@ func newProfile(seed uint64, hours float64) Profile {
 		Shards: 1 + r.IntN(3), Slots: 1 + r.IntN(2), Pass: 1 + r.IntN(6),
 		Limits: core.Limits{
 			Queue: span(time.Minute, 10*time.Minute), Execution: span(4*time.Minute, 20*time.Minute),
-			NoProgress: span(25*time.Second, 3*time.Minute), CancelGrace: span(8*time.Second, time.Minute),
+			NoProgress: []time.Duration{span(25*time.Second, 40*time.Second), span(40*time.Second, 3*time.Minute)}[r.IntN(2)], CancelGrace: span(8*time.Second, time.Minute),
 			Barrier: span(30*time.Second, 2*time.Minute), Probe: span(4*time.Second, 12*time.Second),
 			KVHold: span(10*time.Second, time.Minute), Poll: span(15*time.Second, time.Minute),
 		},
@@ -75,6 +85,8 @@ func newProfile(seed uint64, hours float64) Profile {
 			Write: span(5*time.Second, 3*time.Minute), Client: span(2*time.Second, time.Minute),
 		},
 	}
+	p.Stalls = drawStalls(r)
+	p.Hasty = r.IntN(3) == 0
 	return p
 }
 
@@ -91,6 +103,12 @@ func (p Profile) String() string {
 		r.Lose, r.Slow, r.Lag, r.Twice, r.KVLose, r.LakeLose, r.Blind, r.Stale, r.Crash, r.Put, r.Late, r.Engine, r.Work)
 	fmt.Fprintf(&b, "  something every %v: process %d, pause %d, cut %d, KV down %d, lake down %d, clock %d, history %d, operator %d, compaction %d; flushes every %v, clients every %v",
 		short(r.Every), r.Process, r.Pause, r.Cut, r.KVDown, r.LakeDown, r.Clock, r.History, r.Operator, r.Compact, short(r.Write), short(r.Client))
+	if p.Hasty {
+		b.WriteString("; m1 is hasty")
+	}
+	if len(p.Stalls) > 0 {
+		fmt.Fprintf(&b, "; slow now and then: %s", strings.Join(p.Stalls, ", "))
+	}
 	return b.String()
 }
 

@@ -13,13 +13,15 @@ import (
 type storm struct {
 	src   *source
 	rates Rates
-	over  bool
+	// stalls are the steps that are slow, see stall.go.
+	stalls []string
+	over   bool
 	// whole are the processes that nothing happens to any more; nil while the faults last.
 	whole map[string]bool
 }
 
 func (s *storm) weather() weather {
-	return weather{delay: s.delay, lose: s.lose, twice: s.twice, put: s.put, crash: s.crash, blind: s.blind, stale: s.stale, script: s.script}
+	return weather{delay: s.delay, lose: s.lose, twice: s.twice, put: s.put, crash: s.crash, blind: s.blind, stale: s.stale, stall: s.stall, script: s.script}
 }
 
 // often draws whether something happens.

@@ -57,6 +57,8 @@ type weather struct {
 	// blind says whether a look at storage fails, stale how many versions behind it is.
 	blind func(who string) bool
 	stale func(who string) int
+	// stall says how much longer a step of the protocol takes, to where it is done and back.
+	stall func(what, who string) (there, back time.Duration)
 	// script says how the engine of one execution behaves.
 	script func(who string) engineScript
 }
@@ -88,6 +90,7 @@ func calm() weather {
 		crash:  func(string) bool { return false },
 		blind:  func(string) bool { return false },
 		stale:  func(string) int { return 0 },
+		stall:  func(string, string) (time.Duration, time.Duration) { return 0, 0 },
 		script: nil,
 	}
 }
