@@ -26,6 +26,20 @@ type Profile struct {
 	Stalls []string
 	// Hasty: the first master has a configuration of its own, and gives up on executions four times as soon.
 	Hasty bool
+	// Takeover: everything is such that tables change hands while their owner lives and commits.
+	Takeover bool
+}
+
+// takeover makes hand-overs under a living owner likely, which takes many things at once: a hasty master that
+// can't reach the worker, steps that dawdle between the judgement and what it leads to, an engine whose commits
+// are overtaken by those of clients and land late.
+func takeover(p *Profile, r *rand.Rand) {
+	p.Hasty, p.Stalls = true, []string{"freeze", []string{"admit", "reserve", "cancel", "progress"}[r.IntN(4)]}
+	p.Workers = max(2, p.Workers)
+	p.Limits.NoProgress = 25*time.Second + time.Duration(r.IntN(10))*time.Second
+	p.Rates.Put, p.Rates.Late, p.Rates.Engine, p.Rates.Crash = 250, 700, 0, 0
+	p.Rates.Work, p.Rates.Client = time.Minute, time.Duration(2+r.IntN(8))*time.Second
+	p.Rates.Every, p.Rates.Cut, p.Rates.Process, p.Rates.Pause = 20*time.Second, 300, 30, 30
 }
 
 // hasty are the limits of a master that has a quarter of the others' patience.
@@ -87,6 +101,10 @@ func newProfile(seed uint64, hours float64) Profile {
 	}
 	p.Stalls = drawStalls(r)
 	p.Hasty = r.IntN(3) == 0
+	if r.IntN(5) == 0 {
+		p.Takeover = true
+		takeover(&p, r)
+	}
 	return p
 }
 
@@ -103,6 +121,9 @@ func (p Profile) String() string {
 		r.Lose, r.Slow, r.Lag, r.Twice, r.KVLose, r.LakeLose, r.Blind, r.Stale, r.Crash, r.Put, r.Late, r.Engine, r.Work)
 	fmt.Fprintf(&b, "  something every %v: process %d, pause %d, cut %d, KV down %d, lake down %d, clock %d, history %d, operator %d, compaction %d; flushes every %v, clients every %v",
 		short(r.Every), r.Process, r.Pause, r.Cut, r.KVDown, r.LakeDown, r.Clock, r.History, r.Operator, r.Compact, short(r.Write), short(r.Client))
+	if p.Takeover {
+		b.WriteString("; tables change hands under living owners")
+	}
 	if p.Hasty {
 		b.WriteString("; m1 is hasty")
 	}
