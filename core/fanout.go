@@ -54,6 +54,9 @@ func inOrder(shares []share) {
 
 // shares shares out the demand as it is now, in order.
 func (m *Master) shares(at Moment, tr *track, tv *TargetView, asked Demand) []share {
+	if asked.Empty() {
+		return nil
+	}
 	var out []share
 	writers := m.writers(at, tr, tv)
 	for _, s := range asked.Shards {

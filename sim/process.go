@@ -34,6 +34,9 @@ type process struct {
 	engines map[core.Target]*engine
 }
 
+// nothing is what a process has seen of the KV before its first snapshot. No change comes before that.
+const nothing core.Revision = -1
+
 // wants is when the process wants a tick, if it can take one.
 func (p *process) wants() (core.MonoTime, bool) {
 	return p.next, p.ticks && p.machine != nil && !p.paused
@@ -46,6 +49,7 @@ func (w *world) boot(p *process) {
 	p.id = fmt.Sprintf("%s/%d", p.name, w.lives)
 	p.machine, p.ticks = p.start(core.Instance(p.id)), false
 	p.paused, p.inbox, p.engines = false, nil, map[core.Target]*engine{}
+	p.seen = nothing
 	w.snapshot(p)
 }
 
@@ -141,6 +145,7 @@ func (w *world) deliver(p *process, ev core.Event) {
 	at := core.Moment{Mono: p.clock.mono(w.now), Wall: p.clock.wall(w.now), Fresh: fmt.Sprintf("x%d", w.fresh)}
 	effects := p.machine.Step(at, ev)
 	w.cover.event(ev)
+	w.checks.fanOut.event(ev)
 	w.sum(p, ev, effects)
 	life := p.life
 	p.rearm()
