@@ -26,6 +26,7 @@ type share struct {
 	waits    bool      // a failure is waited for, and not only bad shards by themselves
 	turn     uint64    // the execution after which the oldest of them was asked for
 	attempts int       // that failed in a row; 0 is healthy
+	rushed   bool      // a person wants it tried, whatever it waits for
 	yields   bool      // it failed, and lets the healthy ones go first
 	reason   Reason    // why it is not taken, if it was not
 }
@@ -71,10 +72,11 @@ func (m *Master) shares(at Moment, tr *track, tv *TargetView, asked Demand) []sh
 	}
 	for i := range out {
 		sh := &out[i]
-		if sh.due, sh.next = tr.sights.due(at, tv.Failures, sh.endpoint, sh.shards); tr.now {
+		sh.due, sh.next = tr.sights.due(at, tv.Failures, sh.endpoint, sh.shards)
+		sh.waits = tr.sights.waits(at, tv.Failures, sh.endpoint, sh.shards)
+		if sh.rushed = tr.now && len(sh.due) < len(sh.shards) && !tr.rushed[sh.endpoint]; sh.rushed {
 			sh.due, sh.next = sh.shards, alarm{}
 		}
-		sh.waits = tr.sights.waits(at, tv.Failures, sh.endpoint, sh.shards)
 		switch {
 		case len(sh.due) > 0:
 		case sh.waits:

@@ -10,14 +10,17 @@ import (
 // fanOutChecks hold reservations to the rules of the fan-out, by the world's own clock.
 type fanOutChecks struct {
 	charged map[string]core.MonoTime // when each budget was written last
-	hurried map[core.Target]int      // merges that a person asked for without waiting for budgets
+	// hurried are the merges that a person asked for without waiting for budgets, taken those reservations that
+	// did not wait: each wish is one for each endpoint.
+	hurried map[core.Target]int
+	taken   map[string]int
 }
 
 func newFanOutChecks() fanOutChecks {
-	return fanOutChecks{charged: map[string]core.MonoTime{}, hurried: map[core.Target]int{}}
+	return fanOutChecks{charged: map[string]core.MonoTime{}, hurried: map[core.Target]int{}, taken: map[string]int{}}
 }
 
-// event notes a person's wish not to wait: it lets one reservation through.
+// event notes a person's wish not to wait.
 func (f *fanOutChecks) event(ev core.Event) {
 	if ev, ok := ev.(core.MergeRequested); ok && ev.Now {
 		f.hurried[ev.Target]++
@@ -40,8 +43,8 @@ func (c *checks) reserved(e core.Execution) {
 		if !touched || waited >= wait {
 			continue
 		}
-		if c.fanOut.hurried[e.Target] > 0 {
-			c.fanOut.hurried[e.Target]--
+		key := core.FailureKey(e.Target, e.Charge)
+		if c.fanOut.taken[key]++; c.fanOut.taken[key] <= c.fanOut.hurried[e.Target] {
 			return
 		}
 		c.fail(5, "%s of %s takes %v for %s %v after a failure of %s that is waited for %v", e.ID, e.Target, e.Shards, e.Charge, waited, f.Endpoint, wait)
