@@ -56,6 +56,8 @@ func inOrder(shares []share) {
 // shares shares out the demand as it is now, in order.
 func (m *Master) shares(at Moment, tr *track, tv *TargetView, asked Demand) []share {
 	if asked.Empty() {
+		clear(tr.busy)
+		clear(tr.yielding)
 		return nil
 	}
 	var out []share
@@ -130,11 +132,9 @@ func (m *Master) serves(at Moment, tr *track, tv *TargetView, w Seen[WorkerRecor
 	case failure.Value.passedBy(tr.sights.seen(at, failure)):
 		return false
 	}
-	if full(m.hasRoom(at, w.Value, tr.target, atLeast(tr.short[e].need))) {
-		return !tr.busy[e].due(at.Mono) || guard.Out(guard.BusyWritersArePassedBy)
-	}
-	delete(tr.busy, e)
-	return true
+	// One without room is waited for from when it was first found so, until it has had a turn.
+	lacks := full(m.hasRoom(at, w.Value, tr.target, atLeast(tr.short[e].need)))
+	return !lacks || !tr.busy[e].due(at.Mono) || guard.Out(guard.BusyWritersArePassedBy)
 }
 
 // writerOf is the endpoint that a shard goes to: the writer that names it, or one that writes the whole table.
