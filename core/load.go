@@ -52,7 +52,8 @@ func (w *Worker) refuses(e Execution) Reason {
 
 // advertisement keeps a worker's load in the KV.
 type advertisement struct {
-	written Load // as it stands there, as far as we know
+	written Load     // as it stands there, as far as we know
+	mod     Revision // of that write
 	asked   Load
 	absent  bool
 	await   EffectID
@@ -75,6 +76,13 @@ func (w *Worker) advertise() {
 			a.written = now
 		}
 	}
+	for _, s := range w.view.Loads {
+		// A write of ours may land after a later one, or be repeated beside a new registration: then the hint is
+		// wrong until it is written again, and nobody else would see to that.
+		if s.Key == LoadKey(w.cfg.Endpoint) && s.Mod > a.mod && s.Value != a.written && a.await == 0 && !guard.Out(guard.HintIsKeptTrue) {
+			a.written = Load{}
+		}
+	}
 	if now == a.written || a.await != 0 || a.retry.Set {
 		return
 	}
@@ -93,7 +101,7 @@ func (a *advertisement) answered(at Moment, ev Event) bool {
 	}
 	a.await = 0
 	if c.Outcome == Applied {
-		a.written = a.asked
+		a.written, a.mod = a.asked, c.Revision
 	} else {
 		a.written, a.retry = Load{}, alarmAt(at.Mono.Add(time.Second))
 	}
