@@ -180,7 +180,10 @@ func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 	if guard.Out(guard.ExecutionIDReused) {
 		e.ID = ExecutionID(tr.target)
 	}
-	tr.claim = e
+	tr.claim, tr.hasty = e, ""
+	if next.rushed {
+		tr.hasty = e.ID
+	}
 	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
 }
 

@@ -60,7 +60,7 @@ func (m *Master) shares(at Moment, tr *track, tv *TargetView, asked Demand) []sh
 		clear(tr.yielding)
 		return nil
 	}
-	if tr.claim.ID != "" && tr.claim.ID == tv.Table.Value.LastID {
+	if tr.hasty != "" && tr.hasty == tv.Table.Value.LastID {
 		tr.rushed[tr.claim.Charge] = true // also where the answer to its Reserve was lost
 	}
 	var out []share

@@ -62,7 +62,7 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 		tr := m.track(ev.Target)
 		tr.requests = append(tr.requests, ev.Request)
 		if ev.Now {
-			tr.now, tr.rushed = true, map[Endpoint]bool{}
+			tr.now, tr.rushed, tr.hasty = true, map[Endpoint]bool{}, ""
 		}
 		m.evaluate(at, tr)
 	case AdoptRequested:
