@@ -67,7 +67,8 @@ func (w *Worker) advertise() {
 		w.register.Beside = PutLeased(LoadKey(w.cfg.Endpoint), Encode(now))
 		return
 	}
-	stands := w.view.load(w.cfg.Endpoint).Value == now
+	seen := w.view.load(w.cfg.Endpoint)
+	stands := seen.Value == now || seen.Present() && guard.Out(guard.HintIsKeptTrue)
 	coming := a.asked == now && a.rev > w.view.Revision
 	if stands || coming || a.await != 0 || a.retry.Set {
 		return

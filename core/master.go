@@ -62,7 +62,9 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 	case MergeRequested:
 		tr := m.track(ev.Target)
 		tr.requests = append(tr.requests, ev.Request)
-		tr.now = tr.now || ev.Now
+		if ev.Now {
+			tr.now, tr.rushed, tr.hasty = true, map[Endpoint]bool{}, ""
+		}
 		m.evaluate(at, tr)
 	case AdoptRequested:
 		tr := m.track(ev.Target)
@@ -93,7 +95,7 @@ func (m *Master) Next() (MonoTime, bool) {
 func (m *Master) track(t Target) *track {
 	tr, ok := m.tracks[t]
 	if !ok {
-		tr = &track{target: t, short: map[Endpoint]shortage{}, busy: map[Endpoint]alarm{}, yielding: map[Endpoint]alarm{}}
+		tr = &track{target: t, short: map[Endpoint]shortage{}, rushed: map[Endpoint]bool{}, busy: map[Endpoint]alarm{}, yielding: map[Endpoint]alarm{}}
 		m.tracks[t] = tr
 	}
 	return tr

@@ -29,7 +29,8 @@ type checks struct {
 	// restored or merged by somebody else.
 	untouched bool
 	// aside: a person has changed the history of a table, and the rows are no longer comparable.
-	aside map[core.Target]bool
+	aside  map[core.Target]bool
+	fanOut fanOutChecks
 }
 
 func newChecks(w *world) *checks {
@@ -37,7 +38,7 @@ func newChecks(w *world) *checks {
 		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
 		progress: map[core.ExecutionID]core.MonoTime{},
 		began:    map[core.ExecutionID]core.MonoTime{},
-		targets:  map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{},
+		targets:  map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(),
 	}
 	w.kv.observe = c.transaction
 	return c
@@ -100,6 +101,7 @@ func (c *checks) transaction(t core.Txn, before map[string]core.Record) {
 				c.admit(op, before)
 			}
 		case "failure":
+			c.fanOut.charged[op.Key] = c.w.now
 			c.budget(t, op, before)
 		case "mode":
 			c.mode(t, op, before)
@@ -150,6 +152,8 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 		c.fail(6, "%s was reserved while %s is draining", now.ID, now.Target)
 	}
 	switch {
+	case t.Name == "reserve":
+		c.reserved(now)
 	case t.Name == "start":
 		c.began[now.ID] = c.w.now
 	case t.Name == "finish" && now.End != nil && now.End.Code == core.CodeTimeLimit:

@@ -110,7 +110,7 @@ func (w *world) watch(p *process) {
 	life := p.life
 	p.told = max(p.told, w.now.Add(w.faults.delay("watch", p.name))) // in order: a slow one keeps the next
 	w.queue.push(p.told, func() {
-		if p.life != life || p.noKV || w.kvDown {
+		if p.life != life || p.noKV || w.kvDown || p.seen == nothing {
 			return
 		}
 		changes, ok := w.kv.since(p.seen)

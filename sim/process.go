@@ -35,6 +35,9 @@ type process struct {
 	engines map[core.Target]*engine
 }
 
+// nothing is what a process has seen of the KV before its first snapshot. No change comes before that.
+const nothing core.Revision = -1
+
 // wants is when the process wants a tick, if it can take one.
 func (p *process) wants() (core.MonoTime, bool) {
 	return p.next, p.ticks && p.machine != nil && !p.paused
@@ -49,6 +52,7 @@ func (w *world) boot(p *process) {
 	p.machine, p.ticks = start(instance), false
 	p.number = w.record.started(func() machine { return start(instance) })
 	p.paused, p.inbox, p.engines = false, nil, map[core.Target]*engine{}
+	p.seen = nothing
 	w.snapshot(p)
 }
 
@@ -145,6 +149,7 @@ func (w *world) deliver(p *process, ev core.Event) {
 	w.record.step(p.number, at, ev)
 	effects := p.machine.Step(at, ev)
 	w.cover.event(ev)
+	w.checks.fanOut.event(ev)
 	w.sum(p, ev, effects)
 	life := p.life
 	p.rearm()
