@@ -42,6 +42,11 @@ func newChecks(w *world) *checks {
 	return c
 }
 
+// broke remembers what no invariant names: a history that can't be.
+func (c *checks) broke(format string, args ...any) {
+	c.broken = append(c.broken, fmt.Sprintf(format, args...))
+}
+
 func (c *checks) fail(invariant int, format string, args ...any) {
 	c.broken = append(c.broken, fmt.Sprintf("invariant %d: %s", invariant, fmt.Sprintf(format, args...)))
 }
@@ -107,7 +112,6 @@ func (c *checks) transaction(t core.Txn, before map[string]core.Record) {
 		}
 	}
 	c.demand(t, before)
-	c.w.history.applied(t, before, c.w)
 }
 
 // steps are the phases that each transaction leads from and to.

@@ -36,7 +36,6 @@ func newRun(p Profile, src *source) *run {
 	r.storm = &storm{src: src, rates: p.Rates, over: true}
 	w := r.w
 	w.faults = r.storm.weather()
-	w.history = newHistory()
 	w.quietly = true
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
 	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution

@@ -11,7 +11,9 @@ import (
 
 // ask makes a request to the KV or the lake, with its answer. The request and its answer are separate
 // messages, and either may be lost: then the process is told the silence after a while.
-func (w *world) ask(p *process, kind string, timeout time.Duration, do func() core.Event, silence core.Event) {
+//
+// op is the request in the history of the KV; nil: it is no request to the KV.
+func (w *world) ask(p *process, kind string, timeout time.Duration, op *operation, do func() core.Event, silence core.Event) {
 	life := p.life
 	lost, done := w.faults.lose(kind, p.name)
 	if kind == "kv" && (p.noKV || w.kvDown) {
@@ -19,15 +21,18 @@ func (w *world) ask(p *process, kind string, timeout time.Duration, do func() co
 	}
 	tell := func(ev core.Event) {
 		if p.life == life {
+			w.history.answered(op, ev)
 			w.deliver(p, ev)
 		}
 	}
 	if lost && !done {
+		w.history.lost(op)
 		w.after(timeout+w.faults.delay(kind, p.name), func() { tell(silence) })
 		return
 	}
 	w.after(w.faults.delay(kind, p.name), func() {
 		if kind == "kv" && w.kvDown { // it went away before the request came
+			w.history.lost(op)
 			w.after(timeout, func() { tell(silence) })
 			return
 		}
@@ -37,37 +42,35 @@ func (w *world) ask(p *process, kind string, timeout time.Duration, do func() co
 			w.after(timeout, func() { tell(silence) })
 			return
 		}
-		w.after(w.faults.delay(kind, p.name), func() {
-			if p.life == life {
-				w.history.answered(p, answer, w.now)
-				w.deliver(p, answer)
-			}
-		})
+		w.after(w.faults.delay(kind, p.name), func() { tell(answer) })
 	})
 }
 
 // askKV makes a KV request, which is part of the KV's history: from its call to its answer, or for ever if
 // there is none.
 func (w *world) askKV(p *process, e core.Effect) {
-	w.history.begin(p, e, w)
-	id := p.id
+	op, id := w.history.begin(p.id, e), p.id
 	switch e := e.(type) {
 	case core.Commit:
 		if err := Check(e.Txn); err != nil {
 			panic(err)
 		}
-		w.ask(p, "kv", kvTimeout, func() core.Event {
+		w.ask(p, "kv", kvTimeout, op, func() core.Event {
 			outcome := core.NotApplied
 			if (!leased(e.Txn) || p.id == id && p.machine != nil) && w.kv.Apply(e.Txn, id) {
 				outcome = core.Applied
 				w.cover.transaction(e.Txn.Name)
 				w.changed()
 			}
-			return core.Committed{Effect: e.ID, Outcome: outcome, Revision: w.kv.rev}
+			reply := core.Committed{Effect: e.ID, Outcome: outcome, Revision: w.kv.rev}
+			w.history.replied(op, reply)
+			return reply
 		}, w.unanswered(e))
 	case core.Read:
-		w.ask(p, "kv", kvTimeout, func() core.Event {
-			return core.ReadDone{Effect: e.ID, OK: true, Revision: w.kv.rev, Records: w.kv.Read(e.Ranges...)}
+		w.ask(p, "kv", kvTimeout, op, func() core.Event {
+			reply := core.ReadDone{Effect: e.ID, OK: true, Revision: w.kv.rev, Records: w.kv.Read(e.Ranges...)}
+			w.history.replied(op, reply)
+			return reply
 		}, core.ReadDone{Effect: e.ID})
 	}
 }
@@ -120,7 +123,7 @@ func (w *world) watch(p *process) {
 				continue
 			}
 			p.seen = ch.rev
-			w.history.told(ch)
+			w.history.shown(ch)
 			w.deliver(p, core.Changed{Revision: ch.rev, Puts: ch.puts, Deletes: ch.deletes})
 		}
 	})

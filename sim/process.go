@@ -79,7 +79,7 @@ func (w *world) loseLease(p *process) {
 // expire ends a lease, whoever lives under it.
 func (w *world) expire(holder string) {
 	if t, ok := w.kv.Expire(holder); ok {
-		w.history.expired(holder, t, w.kv.rev, w.now)
+		w.history.expired(holder, t)
 	}
 	w.changed()
 }
