@@ -121,11 +121,11 @@ func (m *Master) roomOf(w WorkerRecord, but Target) (l Load) {
 		}
 	}
 	slots, bytes := w.Slots, w.Bytes
-	for _, t := range sortedKeys(m.view.Targets) {
-		e := m.view.Targets[t].Execution.Value
+	for _, t := range m.view.order {
+		e := &m.view.Targets[t].Execution.Value
 		if e.ID == "" {
 			if tr, ok := m.tracks[t]; ok && t != but && tr.claiming() {
-				e = tr.claim // ours, and not in the view yet
+				e = &tr.claim // ours, and not in the view yet
 			}
 		}
 		elsewhere := e.Endpoint != w.Endpoint || e.Instance != "" && e.Instance != w.Instance
@@ -159,7 +159,7 @@ func (m *Master) fits(w WorkerRecord, t Target, wants need) Reason {
 // kept reports whether a worker is kept free for another target, which has waited long for more room than
 // it ever had: without that, small passes would fill every gap that they leave (invariant 8).
 func (m *Master) kept(at Moment, w WorkerRecord, but Target) bool {
-	for _, t := range sortedKeys(m.tracks) {
+	for _, t := range m.order {
 		tr := m.tracks[t]
 		if t == but || !tr.short.due(at.Mono) || tr.reason != ReasonNoBytes && tr.reason != ReasonNoSlot || m.preferred(t) != w.Endpoint {
 			continue

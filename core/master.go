@@ -15,6 +15,7 @@ type Master struct {
 	out      outbox
 	view     *View
 	tracks   map[Target]*track
+	order    []Target // of tracks, sorted
 	awaits   map[EffectID]Target
 	register registration
 	ready    bool // the first snapshot has come
@@ -51,7 +52,7 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 	switch ev := ev.(type) {
 	case Tick:
 		m.register.tick(at, &m.out)
-		for _, t := range sortedKeys(m.tracks) {
+		for _, t := range m.order {
 			m.trackTick(at, m.tracks[t])
 		}
 	case Changed:
@@ -86,7 +87,7 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 // Next is when the master wants a [Tick] at the latest.
 func (m *Master) Next() (MonoTime, bool) {
 	next := m.register.alarm()
-	for _, t := range sortedKeys(m.tracks) {
+	for _, t := range m.order {
 		next = earliest(next, m.tracks[t].alarm())
 	}
 	return next.At, next.Set
@@ -97,6 +98,7 @@ func (m *Master) track(t Target) *track {
 	if !ok {
 		tr = &track{target: t}
 		m.tracks[t] = tr
+		m.order = insertSorted(m.order, t)
 	}
 	return tr
 }
@@ -129,7 +131,7 @@ func (m *Master) changed(at Moment, ev Changed) {
 
 // oldestFirst are the targets by the age of their demand; those without any come last.
 func (m *Master) oldestFirst() []Target {
-	targets := sortedKeys(m.tracks)
+	targets := slices.Clone(m.order)
 	first := func(t Target) WallMillis {
 		if d := m.view.Target(t).Demand.Value; !d.Empty() {
 			return d.First

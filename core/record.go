@@ -226,6 +226,9 @@ const OwnedMerge Capability = "owned-merge/1"
 
 // Encode is a record's one text.
 func Encode(record any) string {
+	if text, ok := canonicalText(record); ok {
+		return text
+	}
 	b, err := json.Marshal(record)
 	if err != nil {
 		panic(fmt.Sprintf("a record can always be encoded: %v: %+v", err, record))
@@ -236,7 +239,10 @@ func Encode(record any) string {
 // Decode reads a record. Unknown fields are an error: they were written by a newer program, which knows
 // more about the table than we do.
 func Decode[R any](key, value string) (R, error) {
-	var r R
+	r, ok := canonicalRecord[R](value)
+	if ok {
+		return r, nil
+	}
 	d := json.NewDecoder(strings.NewReader(value))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {

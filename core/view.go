@@ -14,6 +14,8 @@ type View struct {
 	Masters  []Seen[MasterRecord] // sorted by key
 	Workers  []Seen[WorkerRecord] // sorted by key
 	Loads    []Seen[Load]         // sorted by key; hints
+	order    []Target             // of Targets, sorted
+	segments map[string]Target    // of keys that have come so far
 	// Broken are keys whose record can't be read; their target runs nothing (mode unreadable = no merge).
 	Broken map[string]bool
 }
@@ -55,7 +57,9 @@ func (s Seen[R]) Pointer() *R {
 }
 
 // NewView is a view that knows nothing.
-func NewView() *View { return &View{Targets: map[Target]*TargetView{}, Broken: map[string]bool{}} }
+func NewView() *View {
+	return &View{Targets: map[Target]*TargetView{}, segments: map[string]Target{}, Broken: map[string]bool{}}
+}
 
 // ViewOf is the view of a snapshot.
 func ViewOf(rev Revision, records []Record) *View {
@@ -78,8 +82,21 @@ func (v *View) Target(t Target) *TargetView {
 			Latch: absent[Latch](ModeKey(t)), Policy: absent[Policy](PolicyKey(t)),
 		}
 		v.Targets[t] = tv
+		v.order = insertSorted(v.order, t)
 	}
 	return tv
+}
+
+// named is the target that a segment of a key stands for; ok is false if it stands for none.
+func (v *View) named(seg string) (t Target, ok bool) {
+	if t, ok = v.segments[seg]; ok {
+		return t, true
+	}
+	t, err := TargetOfSegment(seg)
+	if err == nil {
+		v.segments[seg] = t
+	}
+	return t, err == nil
 }
 
 // Failure is the budget of an endpoint.
@@ -129,8 +146,7 @@ func (v *View) put(r Record) (t Target, ok bool) {
 		return "", false
 	}
 	seg, _, _ := strings.Cut(rest, "/")
-	t, err := TargetOfSegment(seg)
-	if err != nil {
+	if t, ok = v.named(seg); !ok {
 		return "", false // not a record of a target: kv
 	}
 	tv := v.Target(t)
@@ -197,6 +213,15 @@ func setIn[R any](v *View, list []Seen[R], r Record) []Seen[R] {
 	}
 	set(v, &list[i], r)
 	return list
+}
+
+// insertSorted is a list with k in it. The list itself stays as it is: somebody may be going over it.
+func insertSorted[K cmp.Ordered](list []K, k K) []K {
+	i, there := slices.BinarySearch(list, k)
+	if there {
+		return list
+	}
+	return slices.Insert(slices.Clip(list), i, k)
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

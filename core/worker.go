@@ -197,7 +197,7 @@ func (w *Worker) changed(at Moment, ev Changed) {
 		}
 	}
 	// A registration that came or went says who has lost a worker, and what the mode is.
-	for _, t := range sortedKeys(w.view.Targets) {
+	for _, t := range w.view.order {
 		w.orphaned(at, t)
 	}
 	for _, s := range w.selves {
@@ -268,7 +268,7 @@ func ownWorker(v *View, e Endpoint) Seen[WorkerRecord] {
 // voices collects what is said about a target: by every live master, by the one worker that is judged,
 // by policy and latch.
 func voices(v *View, t Target, worker Seen[WorkerRecord]) Voices {
-	out := Voices{Policy: v.Target(t).Policy.Pointer(), Latch: v.Target(t).Latch.Pointer()}
+	out := Voices{Live: make([]Declared, 0, len(v.Masters)+1), Policy: v.Target(t).Policy.Pointer(), Latch: v.Target(t).Latch.Pointer()}
 	for _, m := range v.Masters {
 		out.Live = append(out.Live, Declared{m.Value.Instance, m.Value.Declares.Says(t), slices.Contains(m.Value.Capabilities, OwnedMerge)})
 	}

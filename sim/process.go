@@ -140,6 +140,7 @@ func (w *world) deliver(p *process, ev core.Event) {
 	w.steps++
 	at := core.Moment{Mono: p.clock.mono(w.now), Wall: p.clock.wall(w.now), Fresh: fmt.Sprintf("x%d", w.fresh)}
 	effects := p.machine.Step(at, ev)
+	w.tape.note(p, at, ev, len(effects))
 	w.cover.event(ev)
 	w.sum(p, ev, effects)
 	life := p.life

@@ -38,6 +38,7 @@ type Options struct {
 	Digests bool
 	// CheckTime bounds each search for an order that explains a history, where the true one does not; 0 means 10 s.
 	CheckTime time.Duration
+	tape *Tape // takes what the machines are told
 	// History takes the history of everything that was asked and answered, one operation a line; nil keeps none.
 	History io.Writer
 }
@@ -86,6 +87,7 @@ func Run(o Options) (res Result) {
 	}
 	r := newRun(p, src)
 	r.w.quietly = !o.Timeline
+	r.w.tape = o.tape
 	r.w.history = newHistory(r.w, o.CheckTime, o.History)
 	if o.Digests {
 		r.w.digests = []hash{}
