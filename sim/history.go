@@ -112,21 +112,14 @@ func (h *history) effect(op *operation, output any) {
 // answered notes what the client is told. That is its own check: whoever is told something definite is told what
 // the object did, and it did that between the call and now.
 func (h *history) answered(op *operation, told any) {
-	if h != nil && op != nil {
-		h.told(op, told, op.output, op.at)
-	}
-}
-
-// told is [history.answered] for an operation that did something at a moment.
-func (h *history) told(op *operation, told, done any, at core.MonoTime) {
-	if !definite(told) {
+	if h == nil || op == nil || !definite(told) {
 		return
 	}
 	op.back, op.told = h.w.now, told
 	h.log.answered(op)
-	if !sameAnswer(told, done) || at < op.call || at > op.back {
-		h.w.checks.broke("the history contradicts itself: %s was told %s of what it asked at %v, the world did %s",
-			op.client, answerText(told), time.Duration(op.call), answerText(done))
+	if !sameAnswer(told, op.output) || op.at < op.call || op.at > op.back {
+		h.w.checks.broke("the history contradicts itself: %s was told %q of what it asked at %v, and the world did %q",
+			op.client, answerText(told), time.Duration(op.call), answerText(op.output))
 	}
 	if op.part != nil {
 		op.part.back, op.part.told = op.back, told

@@ -89,9 +89,8 @@ func (h *history) stored(op *operation, a *attempt, outcome core.Outcome) {
 const keptLanded = 64
 
 // heard notes what the gate found out about a manifest. That it did not land may be known before storage has
-// thrown it away: then somebody else's version stands there now. And of two puts of the same commit either may be
-// told that it landed, if it was called by then and the other one is told nothing: they are the same operation, so
-// their points may be exchanged.
+// thrown it away: then somebody else's version stands there now. And a put that is refused because the very same
+// commit stands there already is a second sending of that one, which is what the answer speaks of.
 func (h *history) heard(op *operation, said core.Outcome) {
 	if h == nil {
 		return
@@ -99,16 +98,14 @@ func (h *history) heard(op *operation, said core.Outcome) {
 	if said == core.NotApplied && op.output == nil {
 		h.effect(op, said)
 	}
-	done, at, v := op.output, op.at, op.input.(tableCall).version
-	switch first := op.object.landed[v]; {
-	case said != core.Applied || first == op:
-	case first != nil && first.input == op.input && first.told == nil && first.at >= op.call:
-		op.object.landed[v] = op
-		done, at = said, first.at
-	default:
-		done = core.NotApplied // whatever stands there is not what it has put
+	first := op.object.landed[op.input.(tableCall).version]
+	if said == core.Applied && op.output != core.Applied && first != nil && first.input == op.input {
+		if first.told == nil {
+			h.answered(first, said)
+		}
+		return
 	}
-	h.told(op, said, done, at)
+	h.answered(op, said)
 }
 
 // saw notes a look that showed the head.

@@ -89,17 +89,23 @@ func (k *KV) Apply(t core.Txn, holder string) bool {
 		return true
 	}
 	k.rev = ch.rev
-	k.log = append(k.log, ch)
+	if k.log = append(k.log, ch); len(k.log) > keptChanges {
+		k.Compact(k.log[keptChanges/2].rev)
+	}
 	if k.observe != nil {
 		k.observe(t, before)
 	}
 	return true
 }
 
+// keptChanges is how many changes the KV keeps, as a server does that compacts by itself.
+const keptChanges = 4096
+
 // Compact forgets the changes up to a revision: a watch that is further behind starts from a snapshot.
 func (k *KV) Compact(upTo core.Revision) {
 	k.compacted = max(k.compacted, upTo)
-	k.log = slices.DeleteFunc(k.log, func(c kvChange) bool { return c.rev <= k.compacted })
+	kept, _ := k.since(k.compacted)
+	k.log = slices.Clone(kept)
 }
 
 // since are the changes after a revision; ok is false if they can't be told any more.

@@ -17,9 +17,9 @@ func StandardMix(seed uint64, hours float64) Profile {
 			Barrier: 2 * time.Minute, Probe: 10 * time.Second, KVHold: time.Minute, Poll: 15 * time.Second,
 		},
 		Rates: Rates{
-			Lose: 30, Slow: 20, Lag: 60, Twice: 30, KVLose: 25, LakeLose: 20, Blind: 20, Stale: 10, Crash: 1, Put: 75, Late: 200,
-			Engine: 125, Work: 10 * time.Second, Every: 22 * time.Second,
-			Process: 50, Pause: 50, Cut: 50, KVDown: 25, LakeDown: 15, Clock: 15, History: 6, Operator: 50, Compact: 20,
+			Lose: 20, Slow: 20, Lag: 40, Twice: 20, KVLose: 15, LakeLose: 15, Blind: 15, Crash: 1, Put: 50, Late: 200,
+			Engine: 40, Work: 10 * time.Second, Every: time.Minute,
+			Process: 40, Pause: 40, Cut: 40, KVDown: 10, LakeDown: 10, Clock: 15, Compact: 20,
 			Write: 30 * time.Second, Client: 30 * time.Second,
 		},
 	}

@@ -38,7 +38,11 @@ type Options struct {
 	Digests bool
 	// CheckTime bounds each search for an order that explains a history, where the true one does not; 0 means 10 s.
 	CheckTime time.Duration
-	tape *Tape // takes what the machines are told
+	// Forget keeps no choices, whose number grows with the run; run the seed again to get its trace.
+	Forget bool
+	// Watch is called after each virtual hour of faults; nil: nobody watches.
+	Watch func(hour int)
+	tape  *Tape // takes what the machines are told
 	// History takes the history of everything that was asked and answered, one operation a line; nil keeps none.
 	History io.Writer
 }
@@ -52,6 +56,7 @@ type Result struct {
 	Problem  string
 	Steps    int
 	Merges   int
+	MergesOf map[core.Target]int // the same by table
 	Faults   int
 	Judged   int // operations of histories
 	Virtual  time.Duration
@@ -77,6 +82,7 @@ func Run(o Options) (res Result) {
 		o.CheckTime = checkTime
 	}
 	src := newSource(o.Seed)
+	src.forget = o.Forget
 	if o.Choices != nil {
 		src = replaying(o.Seed, o.Choices)
 	}
@@ -122,7 +128,8 @@ func (r *run) report(res *Result) {
 	res.Steps, res.Virtual, res.Digest = w.steps, time.Duration(w.now), uint64(w.digest)
 	res.Choices, res.Coverage, res.Timeline = r.src.made, w.cover, w.trace
 	res.Judged = w.history.judged
-	res.Merges, res.Faults = w.cover.merges(), len(r.src.made)
+	res.MergesOf = w.checks.merged
+	res.Merges, res.Faults = w.cover.merges(), r.src.faults
 	for _, d := range w.digests {
 		res.Digests = append(res.Digests, uint64(d))
 	}
@@ -153,7 +160,12 @@ func (r *run) play(o Options) (Verdict, string) {
 	if out(Canary) {
 		w.checks.fail(0, "the canary is dead, as it should be")
 	}
-	w.run(time.Duration(o.Hours*float64(time.Hour)), stop)
+	faults := time.Duration(o.Hours * float64(time.Hour))
+	for hour := 1; faults > 0 && !w.run(min(faults, time.Hour), stop); hour++ {
+		if faults -= time.Hour; o.Watch != nil && faults >= 0 {
+			o.Watch(hour)
+		}
+	}
 	if v, problem, ok := broken(); ok {
 		return v, problem
 	}

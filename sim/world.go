@@ -34,7 +34,7 @@ type world struct {
 	cover   coverage
 	history *history // nil: nothing is recorded
 	trace   []string
-	quietly bool // no trace is kept
+	quietly bool  // no trace is kept
 	tape    *Tape // nil: nothing is recorded
 	digest  hash
 	digests []hash // after each step; nil: they are not kept

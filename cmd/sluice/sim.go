@@ -18,7 +18,7 @@ func simCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(simRunCommand(), simReplayCommand())
+	c.AddCommand(simRunCommand(), simReplayCommand(), simBenchCommand())
 	return c
 }
 
