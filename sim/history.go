@@ -60,7 +60,7 @@ func newHistory(w *world, budget time.Duration, out io.Writer) *history {
 	if out != nil {
 		h.log = newHistoryLog(out)
 	}
-	h.kv = h.object("the KV is linearizable", model{}, func() any { return w.kv.copied() })
+	h.kv = h.object("the KV", model{}, func() any { return w.kv.copied() })
 	h.watch()
 	for _, t := range sortedKeys(w.lake.tables) {
 		h.addTable(t)

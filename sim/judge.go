@@ -89,10 +89,10 @@ func (h *history) cut(o *object) {
 func (h *history) search(o *object, seen any) {
 	switch porcupine.CheckOperationsTimeout(o.model.from(o.start), o.wide(seen, h.w.now), h.budget) {
 	case porcupine.Illegal:
-		h.w.checks.broke("the history contradicts the model: %s", o.name)
+		h.w.checks.broke("the history of %s contradicts its model", o.name)
 	case porcupine.Unknown:
 		if h.undecided == "" {
-			h.undecided = "the check did not end: " + o.name
+			h.undecided = "the search for an order of the history did not end: " + o.name
 		}
 	case porcupine.Ok:
 		h.judged += len(o.done)
