@@ -10,9 +10,11 @@ GO ?= go
 # PYTHON=/path/to/python3 overrides the search of scripts/find-python.
 export PYTHON
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-# What `make sim` runs.
-SIM_SEEDS ?= 1..5000
-SIM_HOURS ?= 1
+# What `make sim` runs: so many seeds of an hour, and so many of a day.
+SIM_SEEDS ?= 1..20000
+SIM_DAYS ?= 1..200
+# How long `make test` runs seeds that nobody has run before.
+SIM_FRESH ?= 60s
 # Other builds of the tree, each vetted by `make lint`.
 TAGS := guards planted
 
@@ -45,14 +47,21 @@ demo: build .venv ## two real tables, a late commit, a killed engine: on a fresh
 .PHONY: test
 test: .venv ## all tests that need nothing more than the four tools
 	$(GO) test -timeout 5m ./...
+	$(GO) test -timeout 10m -tags planted -run '^TestPlanted' ./sim
+	$(GO) test -timeout 10m -run '^TestFreshSeeds$$' -v ./sim -sim.for $(SIM_FRESH)
+
+.PHONY: test-race
+test-race: ## the same digests with the race detector as without it, and its look at core, sim and drivers (gcc)
+	scripts/test-race
 
 .PHONY: guards
 guards: .venv ## take out each guarded rule in turn and see its test fail
 	$(GO) run ./guard/check
 
 .PHONY: sim
-sim: build ## a long batch of virtual fleets under faults (SIM_SEEDS=A..B, SIM_HOURS=N)
-	bin/sluice sim run --seeds $(SIM_SEEDS) --hours $(SIM_HOURS)
+sim: build ## long batches of virtual fleets under faults (SIM_SEEDS=A..B of an hour, SIM_DAYS=A..B of a day)
+	bin/sluice sim run --seeds $(SIM_SEEDS)
+	bin/sluice sim run --seeds $(SIM_DAYS) --hours 24
 
 .PHONY: sim-planted
 sim-planted: ## make each planted mistake in turn and see the simulator catch it

@@ -149,7 +149,7 @@ func (m *Master) adopting(at Moment, tr *track, ev Event) {
 		asked := a.Request != 0
 		m.adoptAnswer(tr, AnswerMerge{Failure: f})
 		tr.adopt = nil
-		if !asked {
+		if !asked && m.sees(at, tr, f) {
 			m.charge(at, tr, f)
 		}
 	}

@@ -29,6 +29,10 @@ type FailureRecord struct {
 	// have been halved since: see suspect.go.
 	Suspects []ShardPlan `json:"failed_pass,omitempty"`
 	Split    int         `json:"split_depth,omitempty"`
+	// Touched is what the last failed pass took, and Streak how often in a row that has failed, under whatever
+	// names: see touch.go.
+	Touched []ShardPlan `json:"touched,omitempty"`
+	Streak  int         `json:"streak,omitempty"`
 	// Queued counts the reservations in a row that nobody started in time. They charge nothing, and are waited
 	// for all the same.
 	Queued int `json:"queue_limits,omitempty"`
@@ -73,11 +77,12 @@ func retryDelay(c Class, n int) (delay time.Duration, attention bool) {
 // Charged is the budget after one more failure. A data failure that names its shard leaves that shard
 // out of the next pass, which is otherwise due at once (attack one-bad-shard).
 func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
+	r.Streak = r.streak() + 1
 	r.Attempts++
 	r.Code, r.Class = f.Code, f.Code.Class()
 	r.LastError = truncate(f.Detail, MaxErrorLength)
 	r.Last = at
-	delay, attention := retryDelay(r.Class, r.Attempts)
+	delay, attention := retryDelay(r.Class, r.Streak)
 	r.Attention = r.Attention && !guard.Out(guard.AttentionForgotten) || attention
 	r.Delay = delay.Milliseconds()
 	r.Next = at + WallMillis(r.Delay)
@@ -134,22 +139,21 @@ func (r FailureRecord) Bad(s ShardID) bool {
 	return slices.ContainsFunc(r.BadShards, func(b BadShard) bool { return b.Shard == s })
 }
 
-// Due reports which of the shards may be tried, by a reader that first saw the record, and all its bad
-// shards, `seen` ago.
+// Due reports which of the shards of its own endpoint may be tried, by a reader that first saw the record,
+// and all its bad shards, `seen` ago.
 //
 // While the retry is not due, nothing may be tried; a bad shard has a retry of its own as well. So the
 // others go on at once after a failure that named its shards, and a failure of the others brings no bad
 // shard back early.
 func (r FailureRecord) Due(shards []ShardID, seen time.Duration) []ShardID {
-	return r.due(shards, seen, func(BadShard) time.Duration { return seen })
+	return r.due(r.Endpoint, shards, seen, func(BadShard) time.Duration { return seen })
 }
 
-func (r FailureRecord) due(shards []ShardID, seen time.Duration, bad func(BadShard) time.Duration) []ShardID {
-	if seen < time.Duration(r.Delay)*time.Millisecond {
-		return nil
-	}
+// due are the shards of an endpoint that this record lets run.
+func (r FailureRecord) due(e Endpoint, shards []ShardID, seen time.Duration, bad func(BadShard) time.Duration) []ShardID {
+	waits := seen < time.Duration(r.Delay)*time.Millisecond
 	return slices.DeleteFunc(slices.Clone(shards), func(s ShardID) bool {
-		return slices.ContainsFunc(r.BadShards, func(b BadShard) bool { return b.Shard == s && bad(b) < b.wait() })
+		return waits && r.concerns(e, s) || slices.ContainsFunc(r.BadShards, func(b BadShard) bool { return b.Shard == s && bad(b) < b.wait() })
 	})
 }
 
@@ -189,9 +193,10 @@ func truncate(s string, n int) string {
 	return s
 }
 
-// Charge records a failure that stopped a target before any execution of it was reserved.
+// Charge records a failure that stopped a target before any execution of it was reserved. It is one of the
+// whole table.
 func Charge(seen Seen[FailureRecord], f Failure, at WallMillis) Txn {
-	return Txn{Name: "charge", If: []Cond{seen.Unchanged()}, Then: []Op{Put(seen.Key, Encode(seen.Value.Charged(f, at)))}}
+	return Txn{Name: "charge", If: []Cond{seen.Unchanged()}, Then: []Op{Put(seen.Key, Encode(seen.Value.whole().Charged(f, at)))}}
 }
 
 // Attend raises attention without counting an attempt: an execution is over, but its table can't be

@@ -15,26 +15,40 @@ import (
 // retryEvery is how soon a step that the KV did not answer is tried again.
 const retryEvery = time.Second
 
-// maybeClaim reserves the target if nothing is in the way, and remembers what is.
+// maybeClaim reserves some of the target if nothing is in the way, and remembers what is.
 func (m *Master) maybeClaim(at Moment, tr *track, tv *TargetView) {
-	worker, reason := m.obstacle(at, tr, tv)
-	if reason != ReasonNoBytes && reason != ReasonNoSlot && reason != ReasonNone {
-		tr.short = alarm{}
+	next, worker, reason := m.obstacle(at, tr, tv, tv.Demand.Value, func(s share) need { return atLeast(tr.short[s.endpoint].need) })
+	if !full(reason) && reason != ReasonNone {
+		tr.short = map[Endpoint]shortage{}
 	}
-	if tr.because(at, reason); reason == ReasonNone {
-		tr.claim = Execution{ID: "next", Target: tr.target, Kind: KindMerge, Endpoint: worker.Value.Endpoint, Bytes: max(1, tr.need)}
+	if reason == ReasonNone && tr.blind.looks > 0 {
+		tr.because(at, ReasonLakeDown) // until a look has shown something
+	} else {
+		tr.because(at, reason)
+	}
+	if reason == ReasonNone {
+		need := tr.short[next.endpoint].need
+		tr.claim = Execution{ID: "next", Target: tr.target, Kind: KindMerge, Endpoint: worker.Value.Endpoint, Charge: next.endpoint, Bytes: max(1, need)}
 		m.survey(tr, trackClaiming)
 	}
 }
 
-// obstacle is why the target can't be reserved right now, or the worker that it could be reserved for.
-func (m *Master) obstacle(at Moment, tr *track, tv *TargetView) (Seen[WorkerRecord], Reason) {
+// obstacle is why nothing of what is asked for can be reserved right now, or else what can be, and for whom.
+func (m *Master) obstacle(at Moment, tr *track, tv *TargetView, asked Demand, wants func(share) need) (share, Seen[WorkerRecord], Reason) {
+	tr.shares = m.shares(at, tr, tv, asked)
 	s := m.situation(at, tr, tv)
 	s.Phase = "" // whoever reserves has looked at that
-	if reason := s.Reason(); reason != ReasonNone {
-		return Seen[WorkerRecord]{}, reason
+	if s.Blind {
+		tr.watch.due = earliest(tr.watch.due, tr.blind.until)
 	}
-	return m.pick(at, tr.target, atLeast(tr.need))
+	if reason := s.Reason(); reason != ReasonNone {
+		return share{}, Seen[WorkerRecord]{}, reason
+	}
+	next, worker, reason := m.choose(at, tr, tr.shares, wants)
+	if reason != ReasonNone {
+		return share{}, worker, reason
+	}
+	return tr.shares[next], worker, ReasonNone
 }
 
 func attention(tv *TargetView) bool {
@@ -44,16 +58,6 @@ func attention(tv *TargetView) bool {
 // closed reports whether the table was refused because the lake and the KV tell different histories.
 func closed(tv *TargetView) bool {
 	return slices.ContainsFunc(tv.Failures, func(f Seen[FailureRecord]) bool { return contradicts(Failure{Code: f.Value.Code}) })
-}
-
-// due are the shards that may be tried now. It sets the alarm for the next one.
-func (m *Master) due(at Moment, tr *track, tv *TargetView, shards []ShardID) []ShardID {
-	if tr.now {
-		return shards
-	}
-	due, next := tr.sights.due(at, tv.Failures, shards)
-	tr.watch.due = earliest(tr.watch.due, next)
-	return due
 }
 
 // pick chooses the worker: among those with room, by rendezvous hashing, so that a table stays with one
@@ -70,22 +74,18 @@ func (m *Master) pick(at Moment, t Target, wants need) (Seen[WorkerRecord], Reas
 	for _, w := range m.view.Workers {
 		mode, why := EffectiveMode(voices(m.view, t, w))
 		if why == ReasonNone {
-			why = m.fits(w.Value, t, wants)
-		}
-		if why == ReasonNone && m.kept(at, w.Value, t) {
-			why = ReasonNoBytes
+			why = m.hasRoom(at, w.Value, t, wants)
 		}
 		switch {
 		case why != ReasonNone:
 			reason = nearest(reason, why)
-			full := why == ReasonNoSlot || why == ReasonNoBytes
-			busy = busy || full && mode == Owned && m.track(t).shun(w.Value.Endpoint) < 0
+			busy = busy || full(why) && mode == Owned && m.track(t).shun(w.Value.Endpoint) < 0
 		case mode != Owned:
 		case !best.Present() || better(w.Value.Endpoint, best.Value.Endpoint):
 			best = w
 		}
 	}
-	if !best.Present() || busy && m.track(t).shun(best.Value.Endpoint) >= 0 && m.track(t).spares(at, m.cfg.Limits.Queue) {
+	if !best.Present() || busy && m.track(t).shun(best.Value.Endpoint) >= 0 && m.track(t).spares(at, m.limits(t).Queue) {
 		return Seen[WorkerRecord]{}, reason
 	}
 	return best, ReasonNone
@@ -105,6 +105,9 @@ func weight(t Target, e Endpoint) uint64 {
 // claimSurveyed reserves what is pending, or adopts the table first.
 func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 	tv := m.view.Target(tr.target)
+	if !m.sees(at, tr, ev.Failure) {
+		return
+	}
 	if !ev.Failure.OK() {
 		m.charge(at, tr, ev.Failure)
 		return
@@ -121,54 +124,77 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		m.adopting(at, tr, ev)
 		return
 	}
-	if _, reason := m.obstacle(at, tr, tv); tv.Execution.Present() || reason != ReasonNone {
+	if tv.Execution.Present() {
 		return // things have moved meanwhile
 	}
-	var pending []ShardID
-	for _, s := range ev.Table.Shards {
-		if len(ev.Table.Pending(s)) > 0 {
-			pending = append(pending, s.Shard)
+	m.reserve(at, tr, tv, ev.Table)
+}
+
+// reserve reserves the next share of what is pending for a worker that has room for it.
+func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
+	asked := tv.Demand.Value
+	idle := func(s ShardID) bool {
+		i := slices.IndexFunc(table.Shards, func(m ShardManifest) bool { return m.Shard == s })
+		return i < 0 || len(table.Pending(table.Shards[i])) == 0
+	}
+	short := map[Endpoint]Bytes{}
+	next, worker, reason := m.obstacle(at, tr, tv, asked.only(func(s ShardID) bool { return !idle(s) }), func(s share) need {
+		e := tr.execution(at, tv, s)
+		return func(w WorkerRecord, free Bytes) Bytes {
+			take, _ := m.room(table, e, w, free)
+			short[s.endpoint] = min(cmp.Or(short[s.endpoint], take), take)
+			return take
 		}
-	}
-	asked := tv.Demand.Value.Shards
-	idle := slices.DeleteFunc(slices.Clone(asked), func(s ShardID) bool { return slices.Contains(pending, s) })
-	if len(idle) == len(asked) {
-		m.wait(tr, trackWriting, m.out.commit(PostDemand(tv.Demand, tr.target, tv.Demand.Value.Take(asked))))
-		return
-	}
-	take := tv.Failure(tr.target, Unowned).Value.Portion(m.due(at, tr, tv, asked))
-	e := Execution{
-		ID: ExecutionID(at.Fresh), Number: tv.Table.Value.LastExecution + 1, Target: tr.target, Kind: KindMerge,
-		Phase: Reserved, Charge: Unowned,
-		Shards:    slices.Concat(take, idle),
-		Requested: tv.Demand.Value.First, Reserved: at.Wall,
-		TableID: tv.Table.Value.ID, Path: tv.Table.Value.Path, Scheme: tv.Table.Value.Scheme,
-	}
-	slices.Sort(e.Shards)
-	e.Shards = slices.Compact(e.Shards)
-	budget := tv.Failure(tr.target, e.Charge).Value
-	short := Bytes(0)
-	worker, reason := m.pick(at, tr.target, func(w WorkerRecord, free Bytes) Bytes {
-		take, _ := room(ev.Table, e, w.Pass.Within(budget.PassBytes).Within(free))
-		short = min(cmp.Or(short, take), take)
-		return take
 	})
 	if reason != ReasonNone {
-		if tr.need = short; !tr.short.Set {
-			tr.short = alarmAt(at.Mono.Add(m.cfg.Limits.Queue))
+		for _, e := range sortedKeys(short) {
+			tr.lacks(at, e, short[e], m.limits(tr.target).Queue) // what it needs is known now: it is looked at again when somebody has that much
 		}
-		tr.because(at, reason) // what it needs is known now: it is looked at again when somebody has that much
+		if served := asked.only(idle); !served.Empty() {
+			m.wait(tr, trackWriting, m.out.commit(PostDemand(tv.Demand, tr.target, asked.Take(served.Shards))))
+			return
+		}
+		tr.because(at, reason)
 		return
 	}
-	tr.need, tr.short, tr.spare = 0, alarm{}, alarm{}
+	e := tr.execution(at, tv, next)
+	writers := m.writers(at, tr, tv)
+	for _, s := range asked.Shards { // what is merged already leaves the demand with the rest of its share
+		if idle(s) && writerOf(writers, tr.target, s) == next.endpoint {
+			e.Shards = append(e.Shards, s)
+		}
+	}
+	slices.Sort(e.Shards)
 	e.Endpoint = worker.Value.Endpoint
-	free := m.roomOf(worker.Value, tr.target).Bytes
-	e.Bytes, e.Limit = room(ev.Table, e, worker.Value.Pass.Within(budget.PassBytes).Within(free))
+	e.Bytes, e.Limit = m.room(table, e, worker.Value, m.roomOf(worker.Value, tr.target).Bytes)
+	tr.spare = alarm{}
+	for _, of := range []map[Endpoint]alarm{tr.busy, tr.yielding} {
+		delete(of, next.endpoint)
+	}
+	delete(tr.short, next.endpoint)
 	if guard.Out(guard.ExecutionIDReused) {
 		e.ID = ExecutionID(tr.target)
 	}
 	tr.claim = e
 	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
+}
+
+// execution is what a share becomes, for whichever worker: the shards of one endpoint, on its budget.
+func (tr *track) execution(at Moment, tv *TargetView, s share) Execution {
+	t := tv.Table.Value
+	return Execution{
+		ID: ExecutionID(at.Fresh), Number: t.LastExecution + 1, Target: tr.target, Kind: KindMerge, Phase: Reserved,
+		Charge: s.endpoint, Shards: slices.Clone(tv.Failure(tr.target, s.endpoint).Value.Portion(s.due)),
+		Requested: tv.Demand.Value.First, Reserved: at.Wall, TableID: t.ID, Path: t.Path, Scheme: t.Scheme,
+	}
+}
+
+// room is what an execution is going to take of the table on a worker with that much free, and what it takes
+// there at most.
+func (m *Master) room(t Table, e Execution, w WorkerRecord, free Bytes) (take, limit Bytes) {
+	tv := m.view.Target(e.Target)
+	pass := tv.Policy.Pointer().Pass(w.Pass)
+	return room(t, e, pass.Within(tv.Failure(e.Target, e.Charge).Value.PassBytes).Within(free))
 }
 
 // room is what an execution is going to take of the table as it is now, and what its worker takes at most.
@@ -185,7 +211,7 @@ func (m *Master) reserved(at Moment, tr *track, ev Committed) {
 		e := tr.claim
 		tr.now, tr.below, tr.pending = false, false, alarm{}
 		m.out.note(e, CodeOK, fmt.Sprintf("execution %d reserved for %s", e.Number, e.Endpoint))
-		tr.watch = newWatch(at, e, m.cfg.Limits)
+		tr.watch = newWatch(at, e, m.limits(tr.target))
 		m.send(at, tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })
 	case NotApplied, Unknown:
 		// Something that it was judged by has changed, or nobody knows: the watch will show it.
@@ -198,8 +224,18 @@ func (m *Master) charge(at Moment, tr *track, f Failure) {
 	tr.now = false
 	m.say(tr, f)
 	tr.retry = alarmAt(at.Mono.Add(retryEvery))
-	budget := m.view.Target(tr.target).Failure(tr.target, Unowned)
+	tv := m.view.Target(tr.target)
+	budget := tv.Failure(tr.target, m.blamed(at, tr, tv))
 	m.wait(tr, trackWriting, m.out.commit(Charge(budget, f, at.Wall)))
+}
+
+// blamed is the endpoint whose budget a failure of the whole table goes to: the one whose turn it is, so that
+// its success is what clears it.
+func (m *Master) blamed(at Moment, tr *track, tv *TargetView) Endpoint {
+	if shares := m.shares(at, tr, tv, tv.Demand.Value); len(shares) > 0 {
+		return shares[0].endpoint
+	}
+	return Unowned
 }
 
 // say notes a failure: one line a reason, not one a try.

@@ -12,20 +12,31 @@ import (
 type Demand struct {
 	First WallMillis `json:"first_ms"` // when the oldest part was asked for
 	Last  WallMillis `json:"last_ms"`
-	// Shards are sorted.
+	// Shards are sorted. Turns say, for each of them, after which execution of the table it was asked for: the
+	// lowest has waited longest, whatever the clocks of those who asked.
 	Shards  []ShardID `json:"shards"`
+	Turns   []uint64  `json:"turns,omitempty"`
 	Reasons []string  `json:"reasons"`
 }
 
 // Empty reports whether nothing is asked for.
 func (d Demand) Empty() bool { return len(d.Shards) == 0 }
 
-// Add merges a post into the demand. changed is false when the post adds nothing.
-func (d Demand) Add(at WallMillis, shards []ShardID, reason string) (out Demand, changed bool) {
-	out = Demand{First: d.First, Last: d.Last, Shards: slices.Clone(d.Shards), Reasons: slices.Clone(d.Reasons)}
+// Turn is after which execution the shard was asked for.
+func (d Demand) Turn(s ShardID) uint64 {
+	if i, ok := slices.BinarySearch(d.Shards, s); ok && i < len(d.Turns) {
+		return d.Turns[i]
+	}
+	return 0
+}
+
+// Add merges a post into the demand, made when the table's newest execution had number turn. changed is false
+// when the post adds nothing.
+func (d Demand) Add(at WallMillis, turn uint64, shards []ShardID, reason string) (out Demand, changed bool) {
+	out = d.only(func(ShardID) bool { return true })
 	for _, s := range shards {
 		if i, ok := slices.BinarySearch(out.Shards, s); !ok {
-			out.Shards = slices.Insert(out.Shards, i, s)
+			out.Shards, out.Turns = slices.Insert(out.Shards, i, s), slices.Insert(out.Turns, i, turn)
 			changed = true
 		}
 	}
@@ -44,8 +55,18 @@ func (d Demand) Add(at WallMillis, shards []ShardID, reason string) (out Demand,
 
 // Take removes shards that an execution takes over. The rest keeps its time.
 func (d Demand) Take(shards []ShardID) Demand {
+	return d.only(func(s ShardID) bool { return !slices.Contains(shards, s) })
+}
+
+// only is the demand for some of its shards.
+func (d Demand) only(keep func(ShardID) bool) Demand {
 	out := d
-	out.Shards = slices.DeleteFunc(slices.Clone(d.Shards), func(s ShardID) bool { return slices.Contains(shards, s) })
+	out.Shards, out.Turns, out.Reasons = []ShardID{}, []uint64{}, slices.Clone(d.Reasons)
+	for _, s := range d.Shards {
+		if keep(s) {
+			out.Shards, out.Turns = append(out.Shards, s), append(out.Turns, d.Turn(s))
+		}
+	}
 	return out
 }
 

@@ -139,7 +139,7 @@ func (w *Worker) surveyed(at Moment, j *job, ev Surveyed) {
 		return
 	}
 	j.table = ev.Table
-	j.pass, j.bad = PlanPass(ev.Table, j.exec.Shards, w.cfg.Pass.Within(j.exec.Bytes).Turn(j.exec.Number))
+	j.pass, j.bad = PlanPass(ev.Table, j.exec.Shards, w.passes(j.exec.Target).Within(j.exec.Bytes).Turn(j.exec.Number))
 	if len(j.pass.Plan) == 0 {
 		w.start(at, j, j.bad)
 		return

@@ -32,7 +32,7 @@ func (w *Worker) progressed(at Moment, j *job) {
 		return
 	}
 	j.progressAt = at.Mono
-	every := min(max(time.Second, w.cfg.Limits.NoProgress/20), 10*time.Second) // below three probes
+	every := min(max(time.Second, w.limits(j.exec.Target).NoProgress/20), 10*time.Second) // below three probes
 	if j.progressAwait != 0 || at.Mono.Since(max(j.started, j.progressWrote)) < every {
 		return
 	}
@@ -142,7 +142,7 @@ func (w *Worker) jobTick(at Moment, j *job) {
 		w.readRecord(j, j.step)
 	}
 	w.admitTick(at, j)
-	l := w.cfg.Limits
+	l := w.limits(j.exec.Target)
 	switch {
 	case j.step != jobRunning:
 	case j.grace.due(at.Mono) && guard.Out(guard.GraceIsDone):

@@ -50,39 +50,43 @@ func (w *Worker) refuses(e Execution) Reason {
 	return ReasonNone
 }
 
-// advertisement keeps a worker's load in the KV.
+// advertisement keeps a worker's load in the KV. What stands there is what the watch shows: an answer says
+// nothing of a write that comes after it, such as that of a registration which was made anew meanwhile.
 type advertisement struct {
-	written Load // as it stands there, as far as we know
-	asked   Load
-	absent  bool
-	await   EffectID
-	retry   alarm
+	asked Load
+	rev   Revision // at which asked was written, as an answer has told
+	await EffectID
+	retry alarm
 }
 
-// advertise writes the load if it has changed; nobody else's transaction waits for it. It compares the
+// advertise writes the load if another one stands; nobody else's transaction waits for it. It compares the
 // worker's own registration, which a second process with the same name does not have.
 func (w *Worker) advertise() {
-	a := &w.load
-	now := w.Load()
+	a, now := &w.load, w.Load()
 	if !w.register.live {
-		a.written, a.absent = Load{}, true
 		w.register.Beside = PutLeased(LoadKey(w.cfg.Endpoint), Encode(now))
 		return
 	}
-	if a.absent {
-		a.absent = false // it came with the registration
-		if Encode(now) == w.register.wrote {
-			a.written = now
-		}
-	}
-	if now == a.written || a.await != 0 || a.retry.Set {
+	stands := w.view.load(w.cfg.Endpoint).Value == now
+	coming := a.asked == now && a.rev > w.view.Revision
+	if stands || coming || a.await != 0 || a.retry.Set {
 		return
 	}
-	a.asked = now
+	a.asked, a.rev = now, 0
 	a.await = w.out.commit(Txn{
 		Name: "load", If: []Cond{Holds(w.register.Key, w.register.Value)},
 		Then: []Op{PutLeased(LoadKey(w.cfg.Endpoint), Encode(now))},
 	})
+}
+
+// load is what an endpoint advertises.
+func (v *View) load(e Endpoint) Seen[Load] {
+	for _, s := range v.Loads {
+		if s.Value.Endpoint == e {
+			return s
+		}
+	}
+	return Seen[Load]{}
 }
 
 // answered reports whether the event was the answer that it waited for.
@@ -93,9 +97,9 @@ func (a *advertisement) answered(at Moment, ev Event) bool {
 	}
 	a.await = 0
 	if c.Outcome == Applied {
-		a.written = a.asked
+		a.rev = c.Revision
 	} else {
-		a.written, a.retry = Load{}, alarmAt(at.Mono.Add(time.Second))
+		a.retry = alarmAt(at.Mono.Add(time.Second))
 	}
 	return true
 }
@@ -115,10 +119,8 @@ func atLeast(b Bytes) need { return func(WorkerRecord, Bytes) Bytes { return b }
 // roomOf is what a worker has left: the lesser of what it says itself and what is reserved for it, since
 // each may be ahead of the other. What is being recovered is no load of a worker any more.
 func (m *Master) roomOf(w WorkerRecord, but Target) (l Load) {
-	for _, s := range m.view.Loads {
-		if s.Value.Endpoint == w.Endpoint && s.Value.Instance == w.Instance {
-			l = s.Value
-		}
+	if s := m.view.load(w.Endpoint); s.Value.Instance == w.Instance {
+		l = s.Value
 	}
 	slots, bytes := w.Slots, w.Bytes
 	for _, t := range m.view.order {
@@ -156,21 +158,53 @@ func (m *Master) fits(w WorkerRecord, t Target, wants need) Reason {
 	return ReasonNone
 }
 
+// hasRoom says why a worker can't be reserved for, also by what others wait for.
+func (m *Master) hasRoom(at Moment, w WorkerRecord, t Target, wants need) Reason {
+	why := m.fits(w, t, wants)
+	if why == ReasonNone && m.kept(at, w, t) {
+		why = ReasonNoBytes
+	}
+	return why
+}
+
+// shortage is what the last look found no room for, for one endpoint of a target, and from when on a worker is
+// kept free for it.
+type shortage struct {
+	need Bytes
+	kept alarm
+}
+
+// lacks notes a shortage.
+func (tr *track) lacks(at Moment, e Endpoint, need Bytes, queue time.Duration) {
+	s := tr.short[e]
+	if s.need = need; !s.kept.Set {
+		s.kept = alarmAt(at.Mono.Add(queue))
+	}
+	tr.short[e] = s
+}
+
 // kept reports whether a worker is kept free for another target, which has waited long for more room than
 // it ever had: without that, small passes would fill every gap that they leave (invariant 8).
 func (m *Master) kept(at Moment, w WorkerRecord, but Target) bool {
 	for _, t := range m.order {
 		tr := m.tracks[t]
-		if t == but || !tr.short.due(at.Mono) || tr.reason != ReasonNoBytes && tr.reason != ReasonNoSlot || m.preferred(t) != w.Endpoint {
+		if t == but || !full(tr.reason) {
 			continue
 		}
-		return !guard.Out(guard.LongWaitIsServed)
+		for _, e := range sortedKeys(tr.short) {
+			if tr.short[e].kept.due(at.Mono) && m.preferred(t, e) == w.Endpoint {
+				return !guard.Out(guard.LongWaitIsServed)
+			}
+		}
 	}
 	return false
 }
 
-// preferred is the worker that a target would go to if all of them had room.
-func (m *Master) preferred(t Target) (best Endpoint) {
+// preferred is the worker that an endpoint's share of a target would go to if all of them had room.
+func (m *Master) preferred(t Target, e Endpoint) (best Endpoint) {
+	if e != Unowned {
+		return e
+	}
 	for _, s := range m.view.Workers {
 		e := s.Value.Endpoint
 		if able := s.Value.Unsafe == "" && m.roomOf(s.Value, t).Accepting; able && (best == "" || weight(t, e) > weight(t, best)) {

@@ -21,7 +21,10 @@ func (m *Master) sweepDue(at Moment, tr *track, tv *TargetView) bool {
 }
 
 func (m *Master) look(at Moment, tr *track) {
-	tr.sweep, tr.need = alarmAt(at.Mono.Add(m.cfg.Limits.Poll)), 0
+	tr.sweep = alarmAt(at.Mono.Add(m.cfg.Limits.Poll))
+	for _, e := range sortedKeys(tr.short) {
+		tr.short[e] = shortage{kept: tr.short[e].kept} // what it needs is looked at anew
+	}
 	m.survey(tr, trackLooking)
 }
 
@@ -43,6 +46,7 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 		m.confirm(tr, f)
 		return
 	}
+	tr.seen(f)
 	if !f.OK() {
 		// Nothing was tried, so nobody is charged: a table may be owned before it exists.
 		m.answerAll(tr, AnswerMerge{Failure: f})
@@ -84,7 +88,7 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 	if asked {
 		why = "request"
 	}
-	demand, changed := tv.Demand.Value.Add(at.Wall, shards, why)
+	demand, changed := tv.Demand.Value.Add(at.Wall, tv.Table.Value.LastExecution, shards, why)
 	if !changed {
 		after := tv.Table.Value.LastExecution
 		if tv.Execution.Present() { // it has taken the shards, and what it leaves its release asks for again
@@ -135,11 +139,18 @@ func (m *Master) confirmed(at Moment, tr *track, ev ReadDone) {
 	case len(tr.requests) > 0:
 		m.answerAll(tr, AnswerMerge{Failure: f})
 		m.say(tr, f)
-	case len(m.due(at, tr, m.view.Target(tr.target), []ShardID{""})) > 0:
+	case m.mayCharge(at, tr):
 		m.charge(at, tr, f)
 	default:
 		m.say(tr, f) // charged already, and not due again: a look is no attempt
 	}
+}
+
+// mayCharge reports whether the table may be tried again: until then a look is no attempt.
+func (m *Master) mayCharge(at Moment, tr *track) bool {
+	tv := m.view.Target(tr.target)
+	due, _ := tr.sights.due(at, tv.Failures, m.blamed(at, tr, tv), []ShardID{""})
+	return len(due) > 0
 }
 
 // posted looks again if the demand was changed by somebody else meanwhile: a post is never lost.

@@ -53,7 +53,9 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 	case Tick:
 		m.register.tick(at, &m.out)
 		for _, t := range m.order {
-			m.trackTick(at, m.tracks[t])
+			if tr := m.tracks[t]; tr.alarm().due(at.Mono) {
+				m.trackTick(at, tr)
+			}
 		}
 	case Changed:
 		m.changed(at, ev)
@@ -86,17 +88,14 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 
 // Next is when the master wants a [Tick] at the latest.
 func (m *Master) Next() (MonoTime, bool) {
-	next := m.register.alarm()
-	for _, t := range m.order {
-		next = earliest(next, m.tracks[t].alarm())
-	}
+	next := earliest(m.register.alarm(), soonest(m.tracks, (*track).alarm))
 	return next.At, next.Set
 }
 
 func (m *Master) track(t Target) *track {
 	tr, ok := m.tracks[t]
 	if !ok {
-		tr = &track{target: t}
+		tr = &track{target: t, short: map[Endpoint]shortage{}, busy: map[Endpoint]alarm{}, yielding: map[Endpoint]alarm{}}
 		m.tracks[t] = tr
 		m.order = insertSorted(m.order, t)
 	}
@@ -111,7 +110,7 @@ func (m *Master) changed(at Moment, ev Changed) {
 	if ev.Reset {
 		m.view = NewView()
 	}
-	touched := m.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
+	news := m.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
 	m.register.changed(standing(m.view.Masters, m.register.Key), &m.out)
 	if !m.ready {
 		m.ready = true
@@ -119,19 +118,36 @@ func (m *Master) changed(at Moment, ev Changed) {
 			m.track(t)
 		}
 	}
-	for _, t := range touched {
-		m.track(t).retry = alarm{} // what it waited for may be there now
+	for _, t := range news.Targets {
+		tr := m.track(t)
+		tr.retry = alarm{} // what it waited for may be there now
+		tr.sights = tr.sights.seeing(at, m.view.Target(t).Failures)
 	}
-	// A registration or a load matters to every target; who has waited longest gets the room.
-	for _, t := range m.oldestFirst() {
-		m.tracks[t].sights = m.tracks[t].sights.seeing(at, m.view.Target(t).Failures)
+	for _, t := range m.concerned(news, ev.Reset) {
 		m.evaluate(at, m.tracks[t])
 	}
 }
 
-// oldestFirst are the targets by the age of their demand; those without any come last.
-func (m *Master) oldestFirst() []Target {
-	targets := slices.Clone(m.order)
+// concerned are the targets to which a change matters: those that it is about; all, if a process came or went;
+// and those that wait for room, if somebody may have got some. Who has waited longest comes first, and gets it.
+func (m *Master) concerned(n News, reset bool) []Target {
+	if reset || n.Processes {
+		return m.oldestFirst(slices.Clone(m.order))
+	}
+	targets := slices.Clone(n.Targets)
+	if n.Loads || len(n.Targets) > 0 {
+		for _, t := range m.order {
+			if m.tracks[t].reason.room() && !slices.Contains(n.Targets, t) {
+				targets = append(targets, t)
+			}
+		}
+	}
+	slices.Sort(targets)
+	return m.oldestFirst(targets)
+}
+
+// oldestFirst orders targets by the age of their demand; those without any come last.
+func (m *Master) oldestFirst(targets []Target) []Target {
 	first := func(t Target) WallMillis {
 		if d := m.view.Target(t).Demand.Value; !d.Empty() {
 			return d.First

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Mode says who may merge a table.
 type Mode string
@@ -39,26 +36,6 @@ type Latch struct {
 	Mode Mode       `json:"mode"`
 	By   Instance   `json:"by"`
 	At   WallMillis `json:"at_ms"`
-}
-
-// Policy is the optional document of one table.
-type Policy struct {
-	Mode Mode `json:"mode,omitempty"`
-	// What is pending is worth a merge from this many SSTables on, or when one has waited for so long; 0 turns
-	// one off, and what is not set is left to the processes.
-	PendingGenerations *int   `json:"pending_generations,omitempty"`
-	PendingSeconds     *int64 `json:"pending_seconds,omitempty"`
-}
-
-// Trigger is what the policy says of what is worth a merge; p may be nil.
-func (p *Policy) Trigger(otherwise Trigger) Trigger {
-	if p != nil && p.PendingGenerations != nil {
-		otherwise.Generations = *p.PendingGenerations
-	}
-	if p != nil && p.PendingSeconds != nil {
-		otherwise.Age = time.Duration(*p.PendingSeconds) * time.Second
-	}
-	return otherwise
 }
 
 // Declared is one live process with what it declares.

@@ -100,9 +100,10 @@ func TestDemandIsASetWithTheTimeOfItsOldest(t *testing.T) {
 				}
 			} else {
 				at := core.WallMillis(rapid.IntRange(1, 100).Draw(t, "at"))
+				turn := rapid.Uint64Range(1, 9).Draw(t, "turn")
 				fresh := slices.ContainsFunc(shards, func(s core.ShardID) bool { return !want[s] })
 				before, empty := core.Encode(d), d.Empty()
-				next, changed := d.Add(at, shards, "r")
+				next, changed := d.Add(at, turn, shards, "r")
 				if core.Encode(d) != before {
 					t.Fatal("Add changed its receiver")
 				}

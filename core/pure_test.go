@@ -47,6 +47,7 @@ var impureNames = map[string][]string{
 // map can't be seen.
 var unorderedRanges = map[string]string{
 	"sortedKeys": "sorts the keys before anybody sees them",
+	"soonest":    "takes the least of them, which is the same in every order",
 	"anyBroken":  "asks whether one key exists",
 }
 

@@ -21,7 +21,11 @@ const (
 	ReasonNoSlot           Reason = "no_slot"
 	ReasonNoBytes          Reason = "no_bytes"
 	ReasonKVDown           Reason = "kv_down"
+	ReasonLakeDown         Reason = "lake_down" // this process could not look at the lake
 	ReasonLakeUnsafe       Reason = "lake_unsafe"
 	ReasonLakeChanged      Reason = "lake_changed"
 	ReasonAttention        Reason = "attention"
 )
+
+// room reports whether a target waits for room on a worker.
+func (r Reason) room() bool { return r == ReasonNoWorker || r == ReasonNoSlot || r == ReasonNoBytes }

@@ -204,7 +204,7 @@ type WorkerRecord struct {
 	Bytes        Bytes        `json:"bytes"` // of SSTables that it takes on at a time, in all slots
 	Pass         PassLimits   `json:"pass"`  // what one of its passes takes
 	Declares     Declaration  `json:"declares"`
-	Writes       []Written    `json:"writes,omitempty"` // what it merges itself while the table is direct
+	Writes       []Written    `json:"writes,omitempty"` // see [WorkerConfig]
 	Unsafe       string       `json:"unsafe,omitempty"` // why it can't run anything on its lake
 	Capabilities []Capability `json:"capabilities"`
 }

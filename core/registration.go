@@ -8,7 +8,6 @@ type registration struct {
 	Key, Value string
 	// Beside is written with it, if set: another leased record that must not be missing while it stands.
 	Beside Op
-	wrote  string // what was written beside it last
 	await  EffectID
 	retry  alarm
 	live   bool
@@ -37,7 +36,7 @@ func standing[R any](seen []Seen[R], key string) string {
 func (r *registration) write(o *outbox) {
 	then := []Op{PutLeased(r.Key, r.Value)}
 	if r.Beside.Key != "" {
-		then, r.wrote = append(then, r.Beside), r.Beside.Value
+		then = append(then, r.Beside)
 	}
 	r.await = o.commit(Txn{Name: "register", If: []Cond{Absent(r.Key)}, Then: then})
 }
@@ -49,9 +48,8 @@ func (r *registration) answered(at Moment, ev Event) bool {
 		return false
 	}
 	r.await = 0
-	if c.Outcome != Applied {
-		r.retry = alarmAt(at.Mono.Add(time.Second))
-	}
+	// Also after a success: the record may have gone again while its answer was on its way.
+	r.retry = alarmAt(at.Mono.Add(time.Second))
 	return true
 }
 

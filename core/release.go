@@ -69,7 +69,7 @@ func Release(r Released) Txn {
 		if e.End != nil && e.blamed(*e.End).Shard != "" && !slices.Contains(e.shards(), e.End.Shard) {
 			// The pass is done, and it had to leave a bad shard out.
 			after.Target, after.Endpoint = e.Target, e.Charge
-			after, gone = after.Charged(*e.End, r.At), false
+			after, gone = after.following(e, *e.End, r.Table, tv.Failures).Charged(*e.End, r.At), false
 		}
 		switch {
 		case gone:
@@ -78,16 +78,17 @@ func Release(r Released) Txn {
 			ops = append(ops, Put(budget.Key, Encode(after)))
 		}
 	case failure.Code.Charged() && !guard.Out(guard.ReleaseCharges):
-		after = budget.Value.Charged(failure, r.At).Suspecting(e, failure)
+		after = budget.Value.following(e, failure, r.Table, tv.Failures).Charged(failure, r.At).Suspecting(e, failure)
 		ops = append(ops, Put(budget.Key, Encode(after)))
 	case failure.Code == CodeQueueLimit && !guard.Out(guard.QueueLimitBacksOff):
-		ops = append(ops, Put(budget.Key, Encode(budget.Value.Queueing(failure, r.At))))
+		ops = append(ops, Put(budget.Key, Encode(budget.Value.following(e, failure, r.Table, nil).Queueing(failure, r.At))))
 	}
 	conds := append(owned(e), budget.Unchanged(), tv.Table.Unchanged())
 	if e.demanded() {
 		demand := tv.Demand.Value
 		if back := r.unfinished(after); len(back) > 0 && !guard.Out(guard.ReleaseLosesDemand) {
-			demand, _ = demand.Add(cmp.Or(e.Requested, r.At), back, "unfinished")
+			// They have had their turn: whoever has waited meanwhile comes before them.
+			demand, _ = demand.Add(cmp.Or(e.Requested, r.At), e.Number, back, "unfinished")
 		}
 		conds = append(conds, unless(guard.ReleaseIgnoresDemand, []Cond{tv.Demand.Unchanged()})...)
 		ops = append(ops, demand.op(e.Target))

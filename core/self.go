@@ -20,9 +20,8 @@ type Written struct {
 
 // SelfMerge is how a worker merges what it writes, while nobody else does.
 type SelfMerge struct {
-	Writes  []Written // sorted by target
-	Trigger Trigger   // the zero value is [DefaultTrigger]
-	Slots   int       // self-merges at a time, in a pool of their own; 0 means 1
+	Trigger Trigger // the zero value is [DefaultTrigger]
+	Slots   int     // self-merges at a time, in a pool of their own; 0 means 1
 }
 
 func (s SelfMerge) withDefaults() SelfMerge {
@@ -158,7 +157,7 @@ func (w *Worker) selfLooked(at Moment, s *selfMerge, ev Surveyed) {
 		s.look = earliest(s.look, trigger.nextAt(s.since.At))
 		return
 	}
-	due, next := s.sights.due(at, tv.Failures, shards)
+	due, next := s.sights.due(at, tv.Failures, w.cfg.Endpoint, shards)
 	s.look = earliest(s.look, next)
 	if len(due) == 0 {
 		return
@@ -200,7 +199,7 @@ func (w *Worker) selfReserve(at Moment, s *selfMerge, t Table, due []ShardID) {
 		Shards: budget.Portion(due), Requested: at.Wall, Reserved: at.Wall,
 		TableID: tv.Table.Value.ID, Path: tv.Table.Value.Path, Scheme: tv.Table.Value.Scheme,
 	}
-	e.Bytes, e.Limit = room(t, e, w.cfg.Pass.Within(budget.PassBytes))
+	e.Bytes, e.Limit = room(t, e, w.passes(target).Within(budget.PassBytes))
 	s.claim = e
 	w.selfWait(s, selfReserving, w.out.commit(Reserve(Judged{w.view, target, ownWorker(w.view, w.cfg.Endpoint)}, e)))
 }
@@ -225,6 +224,10 @@ func (w *Worker) selfAdopt(at Moment, s *selfMerge, ev Event) {
 		w.selfWait(s, selfAdopting, s.adopt.await)
 		return
 	case notAdopted:
+		if f.unseen() {
+			w.selfSay(s, f) // its lake is away, and the next look comes
+			break
+		}
 		w.selfCharge(at, s, f)
 	default:
 		s.look, s.retry = alarmAt(at.Mono), alarmAt(at.Mono.Add(retryEvery))

@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // sight is when a budget was first seen as it is, and each of its bad shards.
 type sight struct {
@@ -62,12 +65,13 @@ func (s sights) stand(failures []Seen[FailureRecord]) bool {
 	return len(s) == len(failures)
 }
 
-// due are the shards that every budget of the target lets run now, and when more of them may: the latest
-// of the records counts, so a new endpoint name starts nothing over (attack new-names).
-func (s sights) due(at Moment, failures []Seen[FailureRecord], shards []ShardID) (due []ShardID, next alarm) {
+// due are the shards of an endpoint that every budget of the target lets run now, and when more of them may:
+// its own, and those that touch them; the latest of the records counts, so a new endpoint name starts nothing
+// over (attack new-names).
+func (s sights) due(at Moment, failures []Seen[FailureRecord], e Endpoint, shards []ShardID) (due []ShardID, next alarm) {
 	for _, f := range failures {
-		seen, bad := at.Mono.Since(s[f.Key].at), s[f.Key].since(at)
-		due := f.Value.due(shards, seen, bad)
+		seen, bad := s.seen(at, f), s[f.Key].since(at)
+		due := f.Value.due(e, shards, seen, bad)
 		if wait := f.Value.untilDue(seen, bad); len(due) < len(shards) && wait > 0 {
 			next = earliest(next, alarmAt(at.Mono.Add(wait)))
 		}
@@ -76,12 +80,19 @@ func (s sights) due(at Moment, failures []Seen[FailureRecord], shards []ShardID)
 	return shards, next
 }
 
-// waits reports whether a failure of the whole target is still waited for, whatever its shards do.
-func (s sights) waits(at Moment, failures []Seen[FailureRecord]) bool {
+// waits reports whether a failure of the endpoint, or of what it has, is still waited for, and not only bad
+// shards by themselves.
+func (s sights) waits(at Moment, failures []Seen[FailureRecord], e Endpoint, shards []ShardID) bool {
 	for _, f := range failures {
-		if at.Mono.Since(s[f.Key].at) < time.Duration(f.Value.Delay)*time.Millisecond {
+		concerned := slices.ContainsFunc(shards, func(s ShardID) bool { return f.Value.concerns(e, s) })
+		if concerned && s.seen(at, f) < time.Duration(f.Value.Delay)*time.Millisecond {
 			return true
 		}
 	}
 	return false
+}
+
+// seen is how long a budget has stood as it does.
+func (s sights) seen(at Moment, f Seen[FailureRecord]) time.Duration {
+	return at.Mono.Since(s[f.Key].at)
 }

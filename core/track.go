@@ -22,10 +22,13 @@ type track struct {
 	contradiction Failure     // what that look showed, to be confirmed
 	adopt         *adoption
 	claim         Execution // the reservation under way
-	need          Bytes     // what the last look found no room for
-	short         alarm     // from then on a worker is kept free for it
-	spare         alarm     // from then on a shunned worker will do
-	starting      bool      // the RPC under way asks for a start
+	blind         blindness // looks of ours that failed
+	shares        []share   // the demand as it was shared out last
+	short         map[Endpoint]shortage
+	busy          map[Endpoint]alarm // writers without room: from then on their shards go to anyone
+	yielding      map[Endpoint]alarm // endpoints that failed: from then on they yield no more
+	spare         alarm              // from then on a shunned worker will do
+	starting      bool               // the RPC under way asks for a start
 	watch         watch
 	settle        *settlement
 	sights        sights    // budgets, since when we have seen them

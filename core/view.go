@@ -16,6 +16,8 @@ type View struct {
 	Loads    []Seen[Load]         // sorted by key; hints
 	order    []Target             // of Targets, sorted
 	segments map[string]Target    // of keys that have come so far
+	// merging leaves out what only those look at who schedule and recover; they read it when they need it.
+	merging bool
 	// Broken are keys whose record can't be read; their target runs nothing (mode unreadable = no merge).
 	Broken map[string]bool
 }
@@ -59,6 +61,14 @@ func (s Seen[R]) Pointer() *R {
 // NewView is a view that knows nothing.
 func NewView() *View {
 	return &View{Targets: map[Target]*TargetView{}, segments: map[string]Target{}, Broken: map[string]bool{}}
+}
+
+// newWorkerView is an empty view for one who runs executions: he has no use for the demand of tables, nor for
+// what his own executions write again and again.
+func newWorkerView() *View {
+	v := NewView()
+	v.merging = true
+	return v
 }
 
 // ViewOf is the view of a snapshot.
@@ -114,21 +124,38 @@ func (tv *TargetView) Failure(t Target, e Endpoint) Seen[FailureRecord] {
 
 func absent[R any](key string) Seen[R] { return Seen[R]{Key: key} }
 
-// Apply brings the view up to a batch of changes and returns the targets that it touched, sorted.
-func (v *View) Apply(rev Revision, puts []Record, deletes []string) []Target {
+// News is what a batch of changes was about.
+type News struct {
+	Targets   []Target // sorted
+	Processes bool     // a registration of a master or a worker
+	Loads     bool     // the room that a worker has
+}
+
+// Apply brings the view up to a batch of changes and says what they were about.
+func (v *View) Apply(rev Revision, puts []Record, deletes []string) (n News) {
 	v.Revision = max(v.Revision, rev)
-	touched := map[Target]bool{}
 	for _, r := range puts {
-		if t, ok := v.put(r); ok {
-			touched[t] = true
-		}
+		v.note(r, &n)
 	}
 	for _, key := range deletes {
-		if t, ok := v.put(Record{Key: key}); ok {
-			touched[t] = true
-		}
+		v.note(Record{Key: key}, &n)
 	}
-	return sortedKeys(touched)
+	slices.Sort(n.Targets)
+	n.Targets = slices.Compact(n.Targets)
+	return n
+}
+
+func (v *View) note(r Record, n *News) {
+	if t, ok := v.put(r); ok {
+		n.Targets = append(n.Targets, t)
+		return
+	}
+	switch kind, _, _ := strings.Cut(strings.TrimPrefix(r.Key, Root), "/"); kind {
+	case "master", "worker":
+		n.Processes = true
+	case "load":
+		n.Loads = true
+	}
 }
 
 // put stores one record; one with Mod 0 is a deletion.
@@ -143,6 +170,9 @@ func (v *View) put(r Record) (t Target, ok bool) {
 		return "", false
 	case "load":
 		v.Loads = setIn(v, v.Loads, r)
+		return "", false
+	}
+	if v.merging && slices.Contains([]string{"owner", "admitted", "progress", "demand"}, kind) {
 		return "", false
 	}
 	seg, _, _ := strings.Cut(rest, "/")
@@ -213,22 +243,4 @@ func setIn[R any](v *View, list []Seen[R], r Record) []Seen[R] {
 	}
 	set(v, &list[i], r)
 	return list
-}
-
-// insertSorted is a list with k in it. The list itself stays as it is: somebody may be going over it.
-func insertSorted[K cmp.Ordered](list []K, k K) []K {
-	i, there := slices.BinarySearch(list, k)
-	if there {
-		return list
-	}
-	return slices.Insert(slices.Clip(list), i, k)
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

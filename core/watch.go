@@ -40,7 +40,7 @@ func (w watch) alarm() alarm { return earliest(w.probe, w.cancelled, w.second, w
 
 // watchOver looks at the current execution of a target.
 func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
-	e, l, w := tv.Execution.Value, m.cfg.Limits, &tr.watch
+	e, l, w := tv.Execution.Value, m.limits(tr.target), &tr.watch
 	// A master that slept has not seen what happened meanwhile, even if it hears of it later: its own
 	// sleep is nobody's lack of progress (a gap in sampling starts a fresh window).
 	slept := w.pulse.Gap(at.Mono, l)
@@ -49,7 +49,8 @@ func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 		return
 	}
 	w.pulse.Sampled = at.Mono
-	w.due = alarm{} // whether a budget is due is asked again when this one is over; until then it must not ring
+	tr.shares = m.shares(at, tr, tv, tv.Demand.Value) // to be shown
+	w.due = alarm{}                                   // whether a budget is due is asked again when this one is over; until then it must not ring
 	tr.ran(e, tv)
 	if w.ID != e.ID || w.Phase != e.Phase || slept {
 		*w = newWatch(at, e, l)
@@ -80,10 +81,11 @@ func (m *Master) watchOver(at Moment, tr *track, tv *TargetView) {
 
 func (m *Master) watchReserved(at Moment, tr *track, e Execution) {
 	w := &tr.watch
-	w.second = alarmAt(w.pulse.Since.Add(m.cfg.Limits.Queue))
+	queue := m.limits(tr.target).Queue
+	w.second = alarmAt(w.pulse.Since.Add(queue))
 	switch {
 	case w.second.due(at.Mono) || tr.adopt != nil:
-		m.settle(tr, e, nil, Failure{Code: CodeQueueLimit, Detail: fmt.Sprintf("reserved for %s and not started within %v", e.Endpoint, m.cfg.Limits.Queue)})
+		m.settle(tr, e, nil, Failure{Code: CodeQueueLimit, Detail: fmt.Sprintf("reserved for %s and not started within %v", e.Endpoint, queue)})
 	case e.Kind == KindSelf:
 		w.probe = alarm{} // nobody starts it but the process that has reserved it
 	case w.probe.due(at.Mono):
@@ -93,7 +95,7 @@ func (m *Master) watchReserved(at Moment, tr *track, e Execution) {
 }
 
 func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
-	e, l, w := tv.Execution.Value, m.cfg.Limits, &tr.watch
+	e, l, w := tv.Execution.Value, m.limits(tr.target), &tr.watch
 	if !w.cancelled.Set {
 		// Later than the limits of the worker itself, and the grace that it gives.
 		idle := w.pulse.Progress.Add(l.NoProgress + 2*l.CancelGrace)

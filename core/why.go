@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // Situation is everything that decides why a target which has something pending does not run.
 type Situation struct {
 	// Live: this process is registered, so the KV answers and what it declares is seen.
@@ -23,6 +25,8 @@ type Situation struct {
 	// Closed: the lake and the KV tell different histories. Attention: a person should look.
 	Closed    bool
 	Attention bool
+	// Blind: this master could not look at the lake, and waits before it tries again.
+	Blind bool
 	// Worker is the reason of the worker that came nearest to being taken; none if one can be.
 	Worker Reason
 }
@@ -59,30 +63,32 @@ func (s Situation) Reason() Reason {
 		return ReasonAttention
 	case !s.Due:
 		return ReasonBackoff
+	case s.Blind:
+		return ReasonLakeDown
 	}
 	return s.Worker
 }
 
-// situation is that of a target as this master sees it; its worker is not looked for.
+// situation is that of a target as this master sees it, with its demand as it was shared out last; no worker
+// is looked for.
 func (m *Master) situation(at Moment, tr *track, tv *TargetView) Situation {
 	mode, unclear := m.view.Mode(tr.target)
 	return Situation{
 		Live: m.register.live, Broken: tv.Broken, Phase: tv.Execution.Value.Phase, Mode: mode, Unclear: unclear,
 		Written:  m.written(tr.target),
 		Demanded: !tv.Demand.Value.Empty(), Below: tr.below,
-		Due:    len(m.due(at, tr, tv, tv.Demand.Value.Shards)) > 0,
-		Waits:  tr.sights.waits(at, tv.Failures),
+		Due:    slices.ContainsFunc(tr.shares, func(s share) bool { return len(s.due) > 0 }),
+		Waits:  slices.ContainsFunc(tr.shares, func(s share) bool { return s.waits }),
 		Closed: closed(tv), Attention: attention(tv),
+		Blind: tr.blind.until.Set && !tr.blind.until.due(at.Mono),
 	}
 }
 
 // written reports whether some live worker merges a target by itself while it is direct.
 func (m *Master) written(t Target) bool {
 	for _, s := range m.view.Workers {
-		for _, w := range s.Value.Writes {
-			if w.Target == t {
-				return true
-			}
+		if s.Value.writes(t) {
+			return true
 		}
 	}
 	return false
@@ -93,6 +99,18 @@ type Waiting struct {
 	Reason Reason
 	Since  MonoTime
 	Until  MonoTime // 0: nobody knows
+	// Shares are what is asked for, by endpoint, in the order of their turns: who failed is seen beside those
+	// that go on.
+	Shares []WaitingShare
+}
+
+// WaitingShare is what one endpoint has of what is asked for. Its reason is none if nothing but its turn is
+// waited for.
+type WaitingShare struct {
+	Endpoint Endpoint
+	Shards   int
+	Reason   Reason
+	Until    MonoTime // when more of it is due; 0: nobody knows
 }
 
 // WhyNot is why the target does not run right now, as this master sees it, on its own clock.
@@ -105,6 +123,8 @@ func (m *Master) WhyNot(t Target) Waiting {
 	switch tr.reason {
 	case ReasonBackoff, ReasonBadShard, ReasonAttention, ReasonLakeChanged:
 		until = tr.watch.due
+	case ReasonLakeDown:
+		until = tr.blind.until
 	case ReasonBelowThreshold:
 		if tr.pending.Set {
 			until = m.trigger(m.view.Target(t)).nextAt(tr.pending.At)
@@ -116,7 +136,11 @@ func (m *Master) WhyNot(t Target) Waiting {
 			until = tr.settle.alarm()
 		}
 	}
-	return Waiting{Reason: tr.reason, Since: tr.reasonSince, Until: until.At}
+	w := Waiting{Reason: tr.reason, Since: tr.reasonSince, Until: until.At}
+	for _, s := range tr.shares {
+		w.Shares = append(w.Shares, WaitingShare{s.endpoint, len(s.shards), s.reason, s.next.At})
+	}
+	return w
 }
 
 // Why is the reason of [Master.WhyNot] alone.

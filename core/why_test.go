@@ -43,6 +43,8 @@ func TestTheFirstThingInTheWayIsTheReason(t *testing.T) {
 		"no worker is there":                        {func(s *core.Situation) { s.Worker = core.ReasonNoWorker }, core.ReasonNoWorker},
 		"every slot is taken":                       {func(s *core.Situation) { s.Worker = core.ReasonNoSlot }, core.ReasonNoSlot},
 		"nobody has room for what comes first":      {func(s *core.Situation) { s.Worker = core.ReasonNoBytes }, core.ReasonNoBytes},
+		"this master can't see the lake":            {func(s *core.Situation) { s.Blind = true }, core.ReasonLakeDown},
+		"it can't, and a failure is waited for":     {func(s *core.Situation) { s.Blind, s.Due, s.Waits = true, false, true }, core.ReasonBackoff},
 		"the only worker can't trust its lake":      {func(s *core.Situation) { s.Worker = core.ReasonLakeUnsafe }, core.ReasonLakeUnsafe},
 		"a wait comes before the lack of a worker":  {func(s *core.Situation) { s.Due, s.Waits, s.Worker = false, true, core.ReasonNoWorker }, core.ReasonBackoff},
 		"draining comes before a lack of requests":  {func(s *core.Situation) { s.Mode, s.Demanded = core.Draining, false }, core.ReasonDraining},

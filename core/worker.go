@@ -33,7 +33,10 @@ type WorkerConfig struct {
 	Declares Declaration
 	Limits   Limits
 	Pass     PassLimits
-	Self     SelfMerge
+	// Writes says which shards this worker writes, sorted by target: it merges them by itself while their
+	// table is direct, and has them first while it is owned.
+	Writes []Written
+	Self   SelfMerge
 	// Unsafe says why the lake that this worker sees can't keep what the protocol builds on; then it runs
 	// nothing.
 	Unsafe string
@@ -47,13 +50,13 @@ func NewWorker(cfg WorkerConfig) *Worker {
 	cfg.Slots = max(1, cfg.Slots)
 	cfg.Bytes = cmp.Or(cfg.Bytes, Bytes(cfg.Slots)*cfg.Pass.Size)
 	w := &Worker{
-		cfg: cfg, view: NewView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{}, orphans: map[Target]*orphan{},
+		cfg: cfg, view: newWorkerView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{}, orphans: map[Target]*orphan{},
 		register: registration{Key: WorkerKey(cfg.Endpoint), Value: Encode(WorkerRecord{
 			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots, Bytes: cfg.Bytes, Pass: cfg.Pass,
-			Declares: cfg.Declares, Writes: cfg.Self.Writes, Unsafe: cfg.Unsafe, Capabilities: []Capability{OwnedMerge},
+			Declares: cfg.Declares, Writes: cfg.Writes, Unsafe: cfg.Unsafe, Capabilities: []Capability{OwnedMerge},
 		})},
 	}
-	for _, written := range cfg.Self.Writes {
+	for _, written := range cfg.Writes {
 		w.selves = append(w.selves, &selfMerge{writes: written})
 	}
 	w.advertise()
@@ -119,15 +122,11 @@ func (w *Worker) Step(at Moment, ev Event) []Effect {
 // Next is when the worker wants a [Tick] at the latest.
 func (w *Worker) Next() (MonoTime, bool) {
 	next := earliest(w.register.alarm(), w.load.retry)
-	for _, t := range sortedKeys(w.jobs) {
-		next = earliest(next, w.jobs[t].alarm(w.cfg.Limits))
-	}
+	next = earliest(next, soonest(w.jobs, func(j *job) alarm { return j.alarm(w.limits(j.exec.Target)) }))
 	for _, s := range w.selves {
 		next = earliest(next, w.selfAlarm(s))
 	}
-	for _, t := range sortedKeys(w.orphans) {
-		next = earliest(next, w.orphans[t].alarm())
-	}
+	next = earliest(next, soonest(w.orphans, (*orphan).alarm))
 	return next.At, next.Set
 }
 
@@ -184,10 +183,11 @@ func (w *Worker) tick(at Moment) {
 
 func (w *Worker) changed(at Moment, ev Changed) {
 	if ev.Reset {
-		w.view = NewView()
+		w.view = newWorkerView()
 	}
-	touched := w.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
+	news := w.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
 	w.register.changed(standing(w.view.Workers, w.register.Key), &w.out)
+	touched := news.Targets
 	if ev.Reset {
 		touched = sortedKeys(w.jobs) // what went away meanwhile is not among the changes
 	}
@@ -196,8 +196,11 @@ func (w *Worker) changed(at Moment, ev Changed) {
 			w.recordChanged(at, j, w.view.Target(t).Execution)
 		}
 	}
-	// A registration that came or went says who has lost a worker, and what the mode is.
-	for _, t := range w.view.order {
+	touched = news.Targets
+	if ev.Reset || news.Processes { // a registration that came or went says who has lost a worker
+		touched = w.view.order
+	}
+	for _, t := range touched {
 		w.orphaned(at, t)
 	}
 	for _, s := range w.selves {

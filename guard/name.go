@@ -84,6 +84,13 @@ const (
 	StartAnswersNothing       Name = "start-answers-nothing"        // the answer to a start does not say that a worker knows nothing
 	NoGenerationGap           Name = "no-generation-gap"            // a pass takes no generation after a missing one
 	FailedWorkersLast         Name = "failed-workers-last"          // a worker on which a target has failed is chosen last
+	WritersFirst              Name = "writers-first"                // what a live worker writes goes to that worker and its budget
+	HealthyEndpointsFirst     Name = "healthy-endpoints-first"      // a failed endpoint lets the healthy ones go first
+	FailedWritersArePassedBy  Name = "failed-writers-passed-by"     // a writer that fails again and again does not keep its shards
+	DrainedWritersArePassedBy Name = "drained-writers-passed-by"    // a writer that takes nothing new does not keep its shards
+	BusyWritersArePassedBy    Name = "busy-writers-passed-by"       // a writer without room is waited for a bounded time
+	NewNamesKeepWait          Name = "new-names-keep-wait"          // a shard that changes endpoints keeps its wait and its row of failures
+	BlindMasterChargesNobody  Name = "blind-master-charges-nobody"  // a master's failed look is charged to nobody
 	BadShardWaitsAlone        Name = "bad-shard-waits-alone"        // a bad shard keeps no other waiting
 	MemoryIsRemembered        Name = "memory-is-remembered"         // a pass that ran out of memory bounds those after it
 	FailedPassIsHalved        Name = "failed-pass-is-halved"        // a pass that failed without a culprit is halved by shard

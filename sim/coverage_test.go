@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -66,19 +69,31 @@ fault: the lake is away
 merged
 `), "\n")
 
+// standardBatch is how many seeds, of an hour each, have to come to all of it.
+const standardBatch = 120
+
 // TestAStandardBatchReachesWhatItMust runs a fixed batch and looks what it has never come to.
 func TestAStandardBatchReachesWhatItMust(t *testing.T) {
 	t.Parallel()
-	reached := coverage{}
-	for seed := uint64(1); seed <= 90; seed++ {
-		res := Run(Options{Seed: seed, Hours: 1, CheckTime: 1})
-		for _, k := range sortedKeys(res.Coverage) {
-			reached[k] += res.Coverage[k]
-		}
+	reached, mu := coverage{}, sync.Mutex{}
+	next := atomic.Uint64{}
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for seed := next.Add(1); seed <= standardBatch; seed = next.Add(1) {
+				res := Run(Options{Seed: seed, Hours: 1, CheckTime: 1})
+				mu.Lock()
+				for k, n := range res.Coverage {
+					reached[k] += n
+				}
+				mu.Unlock()
+			}
+		})
 	}
+	workers.Wait()
 	for _, want := range mustReach {
 		if reached[want] == 0 {
-			t.Errorf("ninety seeds never come to %q", want)
+			t.Errorf("%d seeds never come to %q", standardBatch, want)
 		}
 	}
 }

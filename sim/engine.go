@@ -50,6 +50,7 @@ type engine struct {
 	proc    *process
 	life    int
 	dead    bool
+	told    bool // to stop
 	tries   int
 	rows    int64
 	worked  core.MonoTime // when it completed something last
@@ -255,7 +256,19 @@ func (w *world) endEngine(en *engine, f core.Failure) {
 }
 
 func (w *world) stopEngine(p *process, e core.StopEngine) {
-	if en := p.engines[e.Target]; en != nil && en.exec.ID == e.Execution && !en.script.deaf {
+	en := p.engines[e.Target]
+	if en == nil || en.exec.ID != e.Execution {
+		return
+	}
+	if en.told = true; !en.script.deaf {
+		w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "stopped"})
+	}
+}
+
+// hears makes an engine hear again that it is stopped, and what it was told before: a machine that is whole can
+// kill its processes.
+func (w *world) hears(en *engine) {
+	if en.script.deaf = false; en.told {
 		w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "stopped"})
 	}
 }

@@ -31,12 +31,12 @@ const (
 )
 
 // newRun makes the fleet of a profile.
-func newRun(p Profile, src *source) *run {
+func newRun(p Profile, src *source, record *Recording) *run {
 	r := &run{profile: p, src: src, w: newWorld(), targets: p.targets(), copies: map[core.Target]*table{}}
 	r.storm = &storm{src: src, rates: p.Rates, over: true}
 	w := r.w
 	w.faults = r.storm.weather()
-	w.quietly = true
+	w.quietly, w.record = true, record
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
 	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution
 	draw := rand.New(rand.NewPCG(p.Seed, 0xf1ee7))
@@ -49,7 +49,7 @@ func newRun(p Profile, src *source) *run {
 	}
 	for i := range p.Workers {
 		r.clock(draw, w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{
-			Declares: declares, Limits: p.Limits, Slots: p.Slots, Pass: core.PassLimits{Generations: p.Pass},
+			Declares: declares, Limits: p.Limits, Slots: p.Slots, Pass: core.PassLimits{Generations: p.Pass}, Writes: r.writes(i),
 		}))
 	}
 	r.names = [2]string{w.procs[draw.IntN(p.Masters)].name, w.procs[p.Masters+draw.IntN(p.Workers)].name}
@@ -59,6 +59,27 @@ func newRun(p Profile, src *source) *run {
 	}
 	r.every("world", p.Rates.Every, r.happen)
 	return r
+}
+
+// writes are the shards that a worker of the fleet writes: in half of the fleets each shard has a writer, but for
+// some of them.
+func (r *run) writes(worker int) (out []core.Written) {
+	draw := rand.New(rand.NewPCG(r.profile.Seed, 0x5c41be5))
+	if draw.IntN(2) == 0 {
+		return nil
+	}
+	for _, t := range r.targets {
+		written := core.Written{Target: t}
+		for _, s := range r.w.lake.tables[t].shards {
+			if draw.IntN(r.profile.Workers+1) == worker {
+				written.Shards = append(written.Shards, s.id)
+			}
+		}
+		if len(written.Shards) > 0 {
+			out = append(out, written)
+		}
+	}
+	return out
 }
 
 // clock sets a process's clocks, which are nobody else's.

@@ -48,7 +48,7 @@ func (r *run) heal() {
 			w.kill(p) // a name has one process in the end
 		}
 		for _, t := range sortedKeys(p.engines) {
-			p.engines[t].script.deaf = false // a machine that is whole can kill its processes
+			w.hears(p.engines[t])
 		}
 	}
 	w.changed()

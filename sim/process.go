@@ -18,6 +18,7 @@ type process struct {
 	id      string // of its present life
 	life    int
 	machine machine
+	number  int // of its present life, in a recording
 	start   func(instance core.Instance) machine
 	clock   clock
 	next    core.MonoTime // when it wants a tick, by the world's time
@@ -44,7 +45,9 @@ func (w *world) boot(p *process) {
 	p.life++
 	w.lives++ // no two lives share an instance, whatever the names
 	p.id = fmt.Sprintf("%s/%d", p.name, w.lives)
-	p.machine, p.ticks = p.start(core.Instance(p.id)), false
+	instance, start := core.Instance(p.id), p.start
+	p.machine, p.ticks = start(instance), false
+	p.number = w.record.started(func() machine { return start(instance) })
 	p.paused, p.inbox, p.engines = false, nil, map[core.Target]*engine{}
 	w.snapshot(p)
 }
@@ -139,8 +142,8 @@ func (w *world) deliver(p *process, ev core.Event) {
 	w.fresh++
 	w.steps++
 	at := core.Moment{Mono: p.clock.mono(w.now), Wall: p.clock.wall(w.now), Fresh: fmt.Sprintf("x%d", w.fresh)}
+	w.record.step(p.number, at, ev)
 	effects := p.machine.Step(at, ev)
-	w.tape.note(p, at, ev, len(effects))
 	w.cover.event(ev)
 	w.sum(p, ev, effects)
 	life := p.life

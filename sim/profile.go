@@ -96,5 +96,5 @@ func (p Profile) String() string {
 
 // targets are the tables of the fleet. One name is the beginning of another.
 func (p Profile) targets() []core.Target {
-	return []core.Target{"db", "db/events", "logs", "logs/archive", "metrics", "orders", "orders/lines", "users"}[:p.Tables]
+	return []core.Target{"db", "db/events", "logs", "db/events/raw", "a b", "users", "traces", "spans"}[:p.Tables]
 }

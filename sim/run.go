@@ -40,11 +40,13 @@ type Options struct {
 	CheckTime time.Duration
 	// Forget keeps no choices, whose number grows with the run; run the seed again to get its trace.
 	Forget bool
-	// Watch is called after each virtual hour of faults; nil: nobody watches.
-	Watch func(hour int)
-	tape  *Tape // takes what the machines are told
 	// History takes the history of everything that was asked and answered, one operation a line; nil keeps none.
 	History io.Writer
+	// Look is called each time that so much virtual time has passed, and sees the process that simulates.
+	Look  func()
+	Every time.Duration
+
+	record *Recording
 }
 
 // Result is what came of one run.
@@ -82,18 +84,16 @@ func Run(o Options) (res Result) {
 		o.CheckTime = checkTime
 	}
 	src := newSource(o.Seed)
-	src.forget = o.Forget
 	if o.Choices != nil {
 		src = replaying(o.Seed, o.Choices)
 	}
+	src.forget = o.Forget
 	p := newProfile(o.Seed, o.Hours)
 	if o.Profile != nil {
 		p = *o.Profile
-		p.Seed, p.Hours = o.Seed, o.Hours
 	}
-	r := newRun(p, src)
+	r := newRun(p, src, o.record)
 	r.w.quietly = !o.Timeline
-	r.w.tape = o.tape
 	r.w.history = newHistory(r.w, o.CheckTime, o.History)
 	if o.Digests {
 		r.w.digests = []hash{}
@@ -155,17 +155,15 @@ func (r *run) play(o Options) (Verdict, string) {
 		}
 		return "", "", false
 	}
+	if o.Look != nil {
+		r.look(o)
+	}
 	w.run(warmUp, stop)
 	r.stage, r.storm.over = storming, false
 	if out(Canary) {
 		w.checks.fail(0, "the canary is dead, as it should be")
 	}
-	faults := time.Duration(o.Hours * float64(time.Hour))
-	for hour := 1; faults > 0 && !w.run(min(faults, time.Hour), stop); hour++ {
-		if faults -= time.Hour; o.Watch != nil && faults >= 0 {
-			o.Watch(hour)
-		}
-	}
+	w.run(time.Duration(o.Hours*float64(time.Hour)), stop)
 	if v, problem, ok := broken(); ok {
 		return v, problem
 	}
@@ -180,6 +178,14 @@ func (r *run) play(o Options) (Verdict, string) {
 		return Liveness, fmt.Sprintf("invariant 8: not everything is merged %v after the faults: %s", patience, r.pending())
 	}
 	return w.history.verdict()
+}
+
+// look calls whoever wants to see, again and again.
+func (r *run) look(o Options) {
+	r.w.after(o.Every, func() {
+		o.Look()
+		r.look(o)
+	})
 }
 
 // pending says what is not merged, and why.

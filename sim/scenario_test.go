@@ -180,6 +180,7 @@ func (s *stage) play(line string) error {
 		}
 		why := m.WhyNot(core.Target(c.object(1)))
 		w.say(p.name, "%s does not run: %s%s", c.object(1), why.Reason, s.window(c, why))
+		s.shares(c, p, why)
 	case "health":
 		m, ok := p.machine.(*core.Master)
 		if !ok {

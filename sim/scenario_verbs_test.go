@@ -19,7 +19,7 @@ var verbs = map[string]func(*stage, command) error{
 	"backup": (*stage).backup, "restore": (*stage).restore, "drop": (*stage).drop, "lose": (*stage).lose,
 	"show": (*stage).show, "load": (*stage).load, "policy": (*stage).policy, "post": (*stage).post,
 	"gap": (*stage).gap, "busy": (*stage).busy, "number": (*stage).number,
-	"finish": (*stage).finish, "kill-engine": (*stage).killEngine, "work": (*stage).work,
+	"blind": (*stage).blind, "finish": (*stage).finish, "kill-engine": (*stage).killEngine, "work": (*stage).work,
 }
 
 // fleet masters=1 workers=2 owned=events,logs drain=old slots=1 bytes=100 skew=10h
@@ -38,31 +38,34 @@ func (s *stage) fleet(c command) error {
 	}
 	for i := range c.number("workers", 1) {
 		s.w.addWorker(fmt.Sprintf("w%d", workers+i+1), core.WorkerConfig{
-			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Self: s.writes(c), Unsafe: c.set["unsafe"],
+			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Writes: writes(c), Self: selfMerge(c), Unsafe: c.set["unsafe"],
 		})
 	}
 	return nil
 }
 
 // writes=events/s001,events/s002,logs generations=8: what the workers merge themselves, from how many generations on
-func (s *stage) writes(c command) core.SelfMerge {
-	self := core.SelfMerge{}
-	if n := c.number("generations", 0); n > 0 {
-		self.Trigger = core.Trigger{Generations: n}
-	}
+func writes(c command) (out []core.Written) {
 	for _, t := range targets(c.set["writes"]) {
 		name, shard, one := strings.Cut(string(t), "/")
-		if n := len(self.Writes); one && n > 0 && self.Writes[n-1].Target == core.Target(name) {
-			self.Writes[n-1].Shards = append(self.Writes[n-1].Shards, core.ShardID(shard))
+		if n := len(out); one && n > 0 && out[n-1].Target == core.Target(name) {
+			out[n-1].Shards = append(out[n-1].Shards, core.ShardID(shard))
 			continue
 		}
 		written := core.Written{Target: core.Target(name)}
 		if one {
 			written.Shards = []core.ShardID{core.ShardID(shard)}
 		}
-		self.Writes = append(self.Writes, written)
+		out = append(out, written)
 	}
-	return self
+	return out
+}
+
+func selfMerge(c command) core.SelfMerge {
+	if n := c.number("generations", 0); n > 0 {
+		return core.SelfMerge{Trigger: core.Trigger{Generations: n}}
+	}
+	return core.SelfMerge{}
 }
 
 func targets(list string) []core.Target {
@@ -158,6 +161,9 @@ func (s *stage) client(c command) error {
 
 // engines silent | normal | deaf | strict | normal memory=30 | normal chokes=s003 | fail code=E_ENGINE_OOM shard=s001 other=s002
 func (s *stage) engines(c command) error {
+	if c.set["on"] != "" {
+		return s.enginesOn(c)
+	}
 	s.w.engines = engineScript{
 		silent: c.object(0) == "silent", deaf: c.object(0) == "deaf", strict: c.object(0) == "strict",
 		lying: c.object(0) == "lying", memory: core.Bytes(c.number("memory", 0)), chokes: core.ShardID(c.set["chokes"]),
@@ -361,6 +367,7 @@ func (s *stage) drop(c command) error {
 // policy events generations=4 seconds=0 mode=owned: what its policy says
 func (s *stage) policy(c command) error {
 	p := core.Policy{Mode: core.Mode(c.set["mode"])}
+	policyLimits(c, &p)
 	if _, set := c.set["generations"]; set {
 		n := c.number("generations", 0)
 		p.PendingGenerations = &n
@@ -386,7 +393,7 @@ func (s *stage) post(c command) error {
 	t := core.Target(c.object(0))
 	rec := s.w.kv.Get(core.DemandKey(t))
 	demand := Get[core.Demand](s.w.kv, core.DemandKey(t))
-	again, changed := demand.Add(wallEpoch*2, demand.Shards, "poster")
+	again, changed := demand.Add(wallEpoch*2, 0, demand.Shards, "poster")
 	if changed {
 		s.w.kv.Apply(core.PostDemand(core.Seen[core.Demand]{Key: rec.Key, Value: demand, Mod: rec.Mod}, t, again), "")
 		s.w.changed()
@@ -429,7 +436,7 @@ func (s *stage) show(c command) error {
 		if !h.Merged {
 			how = string(h.Failure.Code)
 		}
-		s.w.say("=", "%s: execution %d on %s: %s", name, h.Execution.Number, h.Execution.Endpoint, how)
+		s.w.say("=", "%s: execution %d on %s%s: %s", name, h.Execution.Number, h.Execution.Endpoint, writer(h.Execution), how)
 	}
 	return nil
 }

@@ -91,10 +91,17 @@ func newWalk(seed uint64) *walk {
 	for i := range 1 + k.rng.IntN(2) {
 		k.w.addMaster(fmt.Sprintf("m%d", i+1), declares, walkLimits)
 	}
+	shared := rand.New(rand.NewPCG(seed, 2)) // in half of the walks each worker writes a shard
 	for i := range 1 + k.rng.IntN(3) {
+		var writes []core.Written
+		if seed%2 == 0 {
+			for _, name := range k.tables {
+				writes = append(writes, core.Written{Target: name, Shards: []core.ShardID{core.ShardID(fmt.Sprintf("s%03d", 1+shared.IntN(3)))}})
+			}
+		}
 		k.w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{
 			Declares: declares, Limits: walkLimits, Slots: 1 + k.rng.IntN(2), Bytes: core.Bytes(k.rng.IntN(12)),
-			Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6), Size: core.Bytes(2 + k.rng.IntN(8))},
+			Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6), Size: core.Bytes(2 + k.rng.IntN(8))}, Writes: writes,
 		})
 	}
 	for _, name := range k.tables {
@@ -112,10 +119,11 @@ func newDirectWalk(seed uint64) *walk {
 	}
 	for i, shards := range [][]core.ShardID{{"s001", "s003"}, {"s002"}} {
 		self := core.SelfMerge{Trigger: core.Trigger{Generations: 3, Age: time.Minute}, Slots: 1 + k.rng.IntN(2)}
+		var writes []core.Written
 		for _, name := range k.tables {
-			self.Writes = append(self.Writes, core.Written{Target: name, Shards: shards})
+			writes = append(writes, core.Written{Target: name, Shards: shards})
 		}
-		k.w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{Limits: walkLimits, Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6)}, Self: self})
+		k.w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{Limits: walkLimits, Pass: core.PassLimits{Generations: 1 + k.rng.IntN(6)}, Writes: writes, Self: self})
 	}
 	for _, name := range k.tables {
 		k.w.lake.tables[name] = newTable(1 + k.rng.IntN(3))
@@ -300,7 +308,7 @@ func (k *walk) calm() {
 		}
 		w.heal(p)
 		for _, name := range slices.Sorted(maps.Keys(p.engines)) {
-			p.engines[name].script.deaf = false
+			w.hears(p.engines[name])
 		}
 	}
 }

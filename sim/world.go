@@ -34,10 +34,10 @@ type world struct {
 	cover   coverage
 	history *history // nil: nothing is recorded
 	trace   []string
-	quietly bool  // no trace is kept
-	tape    *Tape // nil: nothing is recorded
+	quietly bool // no trace is kept
 	digest  hash
-	digests []hash // after each step; nil: they are not kept
+	digests []hash     // after each step; nil: they are not kept
+	record  *Recording // nil: nothing is recorded
 }
 
 // weather says what goes wrong with each message. who names the process that sends or asks, so that each
