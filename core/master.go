@@ -270,7 +270,7 @@ func (m *Master) latch(at Moment, tr *track, tv *TargetView) bool {
 	if !m.register.live {
 		return false
 	}
-	says, latch := m.cfg.Declares.Says(tr.target), tv.Latch.Pointer()
+	says, latch := m.cfg.Declares.Says(tr.target), tv.Latch.peek()
 	switch {
 	case says != Direct && latch.Raises(says):
 	case says == Owned && latch.mode() == Draining && m.allOwnedSince(tr.target, tv.Latch.Mod):

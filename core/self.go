@@ -153,7 +153,7 @@ func (w *Worker) selfLooked(at Moment, s *selfMerge, ev Surveyed) {
 	if !s.since.Set {
 		s.since = alarmAt(at.Mono)
 	}
-	if trigger := tv.Policy.Pointer().Trigger(w.cfg.Self.Trigger); !trigger.Reached(pending, at.Mono.Since(s.since.At)) {
+	if trigger := tv.Policy.peek().Trigger(w.cfg.Self.Trigger); !trigger.Reached(pending, at.Mono.Since(s.since.At)) {
 		s.look = earliest(s.look, trigger.nextAt(s.since.At))
 		return
 	}

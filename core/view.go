@@ -58,6 +58,14 @@ func (s Seen[R]) Pointer() *R {
 	return &s.Value
 }
 
+// peek is [Seen.Pointer] to the record itself, which the next change overwrites.
+func (s *Seen[R]) peek() *R {
+	if !s.Present() {
+		return nil
+	}
+	return &s.Value
+}
+
 // NewView is a view that knows nothing.
 func NewView() *View {
 	return &View{Targets: map[Target]*TargetView{}, segments: map[string]Target{}, Broken: map[string]bool{}}

@@ -271,7 +271,7 @@ func ownWorker(v *View, e Endpoint) Seen[WorkerRecord] {
 // voices collects what is said about a target: by every live master, by the one worker that is judged,
 // by policy and latch.
 func voices(v *View, t Target, worker Seen[WorkerRecord]) Voices {
-	out := Voices{Live: make([]Declared, 0, len(v.Masters)+1), Policy: v.Target(t).Policy.Pointer(), Latch: v.Target(t).Latch.Pointer()}
+	out := Voices{Live: make([]Declared, 0, len(v.Masters)+1), Policy: v.Target(t).Policy.peek(), Latch: v.Target(t).Latch.peek()}
 	for _, m := range v.Masters {
 		out.Live = append(out.Live, Declared{m.Value.Instance, m.Value.Declares.Says(t), slices.Contains(m.Value.Capabilities, OwnedMerge)})
 	}
