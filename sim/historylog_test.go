@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"strings"
@@ -18,7 +17,7 @@ func TestAHistoryIsWrittenOneOperationALine(t *testing.T) {
 		t.Errorf("%s %x with its history, %x without", loud.Verdict, loud.Digest, quiet.Digest)
 	}
 	kinds, unknown := map[string]int{}, 0
-	for s := bufio.NewScanner(&out); s.Scan(); {
+	for text := range strings.Lines(out.String()) {
 		var line struct {
 			Object, Client, Kind string
 			Call                 int64  `json:"call_ns"`
@@ -27,8 +26,8 @@ func TestAHistoryIsWrittenOneOperationALine(t *testing.T) {
 			Unknown              bool
 			Input, Output        json.RawMessage
 		}
-		if err := json.Unmarshal(s.Bytes(), &line); err != nil {
-			t.Fatalf("%s: %v", s.Text(), err)
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%s: %v", text, err)
 		}
 		object, _, _ := strings.Cut(line.Object, " for ")
 		object, _, _ = strings.Cut(object, " of ")
@@ -36,9 +35,9 @@ func TestAHistoryIsWrittenOneOperationALine(t *testing.T) {
 		answered := line.Return != nil
 		switch {
 		case line.Client == "" || len(line.Input) == 0, answered == line.Unknown, answered != (len(line.Output) > 0):
-			t.Errorf("it is not said who asked what, or what became of it: %s", s.Text())
+			t.Errorf("it is not said who asked what, or what became of it: %s", text)
 		case answered && (line.Effect == nil || *line.Effect < line.Call || *line.Effect > *line.Return):
-			t.Errorf("it took effect outside of its call and return: %s", s.Text())
+			t.Errorf("it took effect outside of its call and return: %s", text)
 		}
 		if line.Unknown {
 			unknown++

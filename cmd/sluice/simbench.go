@@ -28,7 +28,7 @@ grows.`,
 			if hours <= 0 {
 				return usagef("--hours is %g; it must be above 0", hours)
 			}
-			b, err := simBench(hours)
+			b, err := simBench(hours, 24)
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,8 @@ func timed(do func()) (time.Duration, error) {
 	return after - before, err
 }
 
-func simBench(hours float64) (b benchReport, err error) {
+// simBench measures a fleet for so many virtual hours, and its memory over a longer run.
+func simBench(hours, longer float64) (b benchReport, err error) {
 	var res sim.Result
 	took, err := timed(func() { res = sim.Run(sim.BenchRun(1, hours)) })
 	if err != nil {
@@ -107,7 +108,7 @@ func simBench(hours float64) (b benchReport, err error) {
 	b.CoreSteps, b.CoreSpeed = recording.Steps(), float64(recording.Steps())/took.Seconds()
 	recording = nil
 
-	b.HeapHours = 24
+	b.HeapHours = longer
 	day := sim.BenchRun(2, b.HeapHours)
 	day.Forget = true // the trace of a run grows with it, and is had by running the seed again
 	day.Every, day.Look = time.Duration(b.HeapHours/6*float64(time.Hour)), func() {
