@@ -80,7 +80,10 @@ func canonicalText(record any) (text string, ok bool) {
 		return "", false
 	}
 	b, ok := l.write(make([]byte, 0, 512), v)
-	return string(b), ok
+	if !ok {
+		return "", false
+	}
+	return string(b), true
 }
 
 func (l *layout) write(b []byte, v reflect.Value) (_ []byte, ok bool) {

@@ -6,19 +6,20 @@ import (
 	"strings"
 )
 
-// canonicalRecord reads a text that [canonicalText] could have written; ok is false for any other. The strings of the
-// record are parts of the text.
-func canonicalRecord[R any](text string) (r R, ok bool) {
+// readCanonical reads a text that [canonicalText] could have written into a record that is empty; it reports false for
+// any other, and leaves the record empty then. The strings of the record are parts of the text.
+func readCanonical[R any](text string, r *R) bool {
 	l, known := layouts[reflect.TypeFor[R]()]
 	if !known {
-		return r, false
+		return false
 	}
 	c := canonical{text}
-	if !c.read(l, reflect.ValueOf(&r).Elem()) || c.rest != "" {
+	if !c.read(l, reflect.ValueOf(r).Elem()) || c.rest != "" {
 		var none R
-		return none, false
+		*r = none
+		return false
 	}
-	return r, true
+	return true
 }
 
 // canonical is what is left of a text.

@@ -239,14 +239,20 @@ func Encode(record any) string {
 // Decode reads a record. Unknown fields are an error: they were written by a newer program, which knows
 // more about the table than we do.
 func Decode[R any](key, value string) (R, error) {
-	r, ok := canonicalRecord[R](value)
-	if ok {
-		return r, nil
+	var r R
+	err := decodeInto(key, value, &r)
+	return r, err
+}
+
+// decodeInto is [Decode] into a record that is empty.
+func decodeInto[R any](key, value string, r *R) error {
+	if readCanonical(value, r) {
+		return nil
 	}
 	d := json.NewDecoder(strings.NewReader(value))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
-		return r, fmt.Errorf("read record %s: %w", key, err)
+	if err := d.Decode(r); err != nil {
+		return fmt.Errorf("read record %s: %w", key, err)
 	}
-	return r, nil
+	return nil
 }

@@ -230,12 +230,11 @@ func set[R any](v *View, s *Seen[R], r Record) {
 	if r.Mod == 0 {
 		return
 	}
-	value, err := Decode[R](r.Key, r.Value)
-	if err != nil {
+	if err := decodeInto(r.Key, r.Value, &s.Value); err != nil {
+		var none R
+		s.Value = none
 		v.Broken[r.Key] = true
-		return
 	}
-	s.Value = value
 }
 
 func setIn[R any](v *View, list []Seen[R], r Record) []Seen[R] {
