@@ -58,7 +58,7 @@ func (c *checks) fail(invariant int, format string, args ...any) {
 func (c *checks) step() {
 	for _, name := range c.w.lake.order {
 		t := c.w.lake.tables[name]
-		if !t.dirty {
+		if t == nil || !t.dirty { // one that was dropped has no rows
 			continue
 		}
 		t.dirty = false

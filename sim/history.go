@@ -43,7 +43,7 @@ type operation struct {
 type object struct {
 	name  string
 	model model
-	look  func() any // the whole state of it, as a reader sees it now
+	look  func() any // the whole state of it, as a reader sees it now; nil: it isn't there
 	// since is when the window under way began, start is what a reader saw then.
 	since core.MonoTime
 	start any

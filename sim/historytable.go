@@ -40,7 +40,11 @@ type chain struct {
 func (h *history) addTable(t core.Target) {
 	var o, d *object
 	o = h.object("the versions of "+string(t), model{tableStep, sameChain}, func() any {
-		head, over := h.w.lake.tables[t].head(), []core.ExecutionID(nil)
+		table, over := h.w.lake.tables[t], []core.ExecutionID(nil)
+		if table == nil {
+			return nil
+		}
+		head := table.head()
 		if o != nil {
 			over = slices.Clip(o.over)
 		}

@@ -74,6 +74,9 @@ func (m model) from(start any) porcupine.Model {
 // cut ends the window of an object with a look at the whole of it, and judges it.
 func (h *history) cut(o *object) {
 	seen := o.look()
+	if seen == nil {
+		return // the table has been dropped: the window goes on until there is something to see again
+	}
 	if porcupine.CheckOperations(o.model.from(o.start), o.narrow(seen)) {
 		h.judged += len(o.done)
 	} else {

@@ -9,7 +9,7 @@ import (
 // lake is the storage of the virtual cluster: tables, each with a put-if-absent for its next version.
 type lake struct {
 	tables map[core.Target]*table
-	order  []core.Target // of tables, sorted
+	order  []core.Target // of all tables that there have been, sorted
 	down   bool
 	logged hash
 	// moved is told of every version, replaced of every table that is put in the place of another.
