@@ -211,7 +211,7 @@ func (tr *track) execution(at Moment, tv *TargetView, s share) Execution {
 // there at most.
 func (m *Master) room(t Table, e Execution, w WorkerRecord, free Bytes) (take, limit Bytes) {
 	tv := m.view.Target(e.Target)
-	pass := tv.Policy.Pointer().Pass(w.Pass)
+	pass := tv.Policy.peek().Pass(w.Pass)
 	return room(t, e, pass.Within(tv.Failure(e.Target, e.Charge).Value.PassBytes).Within(free))
 }
 

@@ -111,9 +111,12 @@ func (tr *track) yields(at Moment, s share, queue time.Duration) bool {
 
 // writers are the live workers that write shards of a target and serve them, those with most weight first.
 func (m *Master) writers(at Moment, tr *track, tv *TargetView) []Seen[WorkerRecord] {
-	out := slices.DeleteFunc(slices.Clone(m.view.Workers), func(w Seen[WorkerRecord]) bool {
-		return !w.Value.writes(tr.target) || !m.serves(at, tr, tv, w)
-	})
+	var out []Seen[WorkerRecord]
+	for i := range m.view.Workers {
+		if w := &m.view.Workers[i]; w.Value.writes(tr.target) && m.serves(at, tr, tv, *w) {
+			out = append(out, *w)
+		}
+	}
 	slices.SortStableFunc(out, func(a, b Seen[WorkerRecord]) int {
 		return cmp.Compare(weight(tr.target, b.Value.Endpoint), weight(tr.target, a.Value.Endpoint))
 	})
@@ -158,7 +161,7 @@ func writerOf(writers []Seen[WorkerRecord], t Target, s ShardID) Endpoint {
 }
 
 // writes reports whether the worker writes some of the target's shards.
-func (w WorkerRecord) writes(t Target) bool {
+func (w *WorkerRecord) writes(t Target) bool {
 	return slices.ContainsFunc(w.Writes, func(written Written) bool { return written.Target == t })
 }
 

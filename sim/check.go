@@ -19,6 +19,8 @@ type checks struct {
 	admitted map[core.ExecutionID]core.Version
 	open     map[core.Target]core.ExecutionID
 	targets  map[core.ExecutionID]core.Target
+	recent   []core.ExecutionID
+	merged   map[core.Target]int
 	progress map[core.ExecutionID]core.MonoTime // when completed work was recorded last
 	// noProgress is the limit that the fleet has; 0 turns off what needs it.
 	noProgress, mayRun time.Duration
@@ -38,10 +40,16 @@ func newChecks(w *world) *checks {
 		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
 		progress: map[core.ExecutionID]core.MonoTime{},
 		began:    map[core.ExecutionID]core.MonoTime{},
+		merged:   map[core.Target]int{},
 		targets:  map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(),
 	}
 	w.kv.observe = c.transaction
 	return c
+}
+
+// broke remembers what no invariant names: a history that can't be.
+func (c *checks) broke(format string, args ...any) {
+	c.broken = append(c.broken, fmt.Sprintf(format, args...))
 }
 
 func (c *checks) fail(invariant int, format string, args ...any) {
@@ -50,9 +58,9 @@ func (c *checks) fail(invariant int, format string, args ...any) {
 
 // step checks what must hold at every moment: the rows that a reader sees are those that were written.
 func (c *checks) step() {
-	for _, name := range sortedKeys(c.w.lake.tables) {
+	for _, name := range c.w.lake.order {
 		t := c.w.lake.tables[name]
-		if !t.dirty {
+		if t == nil || !t.dirty { // one that was dropped has no rows
 			continue
 		}
 		t.dirty = false
@@ -110,7 +118,6 @@ func (c *checks) transaction(t core.Txn, before map[string]core.Record) {
 		}
 	}
 	c.demand(t, before)
-	c.w.history.applied(t, before, c.w)
 }
 
 // steps are the phases that each transaction leads from and to.
@@ -136,6 +143,9 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 	}
 	if now.ID != "" {
 		c.targets[now.ID] = now.Target
+	}
+	if t.Name == "reserve" {
+		c.remember(now.ID)
 	}
 	if now.Phase == core.Recovered || now.Phase == core.Finished || now.ID == "" {
 		delete(c.open, was.Target)
@@ -164,6 +174,24 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 	if t.Name == "freeze" {
 		c.frozen(was, now)
 	}
+}
+
+// keptExecutions is how many executions, the latest, the checks know of. What lands or is reserved again comes much
+// sooner, and a run of days must not need more memory than one of an hour.
+const keptExecutions = 1024
+
+// remember takes note of an execution, and forgets the oldest one.
+func (c *checks) remember(e core.ExecutionID) {
+	c.recent = append(c.recent, e)
+	if len(c.recent) <= keptExecutions {
+		return
+	}
+	old := c.recent[0]
+	c.recent = c.recent[1:]
+	delete(c.admitted, old)
+	delete(c.targets, old)
+	delete(c.progress, old)
+	delete(c.began, old)
 }
 
 func (c *checks) draining(t core.Target) bool {

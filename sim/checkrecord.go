@@ -87,6 +87,7 @@ func (c *checks) demand(t core.Txn, before map[string]core.Record) {
 	e := h.Execution
 	if h.Merged {
 		c.w.cover["merged"]++
+		c.merged[e.Target]++
 		c.lying(e)
 	}
 	c.unpaid(t, h, before)

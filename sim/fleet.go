@@ -36,7 +36,6 @@ func newRun(p Profile, src *source, record *Recording) *run {
 	r.storm = &storm{src: src, rates: p.Rates, stalls: p.Stalls, over: true}
 	w := r.w
 	w.faults = r.storm.weather()
-	w.history = newHistory()
 	w.quietly, w.record = true, record
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
 	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution

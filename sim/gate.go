@@ -45,7 +45,7 @@ func (w *world) gateAnswered(p *process, e core.AnswerCommit) {
 // send gives a manifest to storage, with the fate that it has there.
 func (w *world) send(p *process, life int, request core.RequestID, a *attempt) {
 	fate := w.faults.put(p.name)
-	call := w.history.put(a, w.now)
+	op := w.history.put(a)
 	outcome := core.Unknown
 	a.table.flying++
 	if a.engine.script.dies {
@@ -56,9 +56,12 @@ func (w *world) send(p *process, life int, request core.RequestID, a *attempt) {
 	}
 	land := func() {
 		a.table.flying--
-		if !fate.never {
-			outcome = w.put(a)
+		if fate.never {
+			w.history.lost(op)
+			return
 		}
+		outcome = w.put(a)
+		w.history.stored(op, a, outcome)
 	}
 	if fate.lands == 0 {
 		land()
@@ -72,7 +75,7 @@ func (w *world) send(p *process, life int, request core.RequestID, a *attempt) {
 	w.after(wait, func() {
 		w.act(p, life, func() {
 			said := w.interpret(p, a, fate, outcome)
-			w.history.puts(a.target, call, said, w.now)
+			w.history.heard(op, said)
 			w.answered(p, life, request, a, said, said == core.Unknown)
 		})
 	})

@@ -22,7 +22,7 @@ func (w *world) perform(p *process, e core.Effect) {
 	case core.PutFence:
 		w.putFence(p, e)
 	case core.PutNumber:
-		w.ask(p, "lake", "number", 0, func() core.Event {
+		w.ask(p, request{kind: "lake", what: "number"}, func() core.Event {
 			taken, f := w.lake.number(e.Target, core.Number{N: e.Number, Execution: e.Execution})
 			return core.NumberDone{Effect: e.ID, Taken: taken, Failure: f}
 		}, core.NumberDone{Effect: e.ID, Failure: lakeSilent})
@@ -64,7 +64,7 @@ var lakeSilent = core.Failure{Code: core.CodeStorage, Detail: "no answer from th
 // one shows what was there a few versions ago.
 func (w *world) survey(p *process, e core.Survey) {
 	silence := core.Surveyed{Effect: e.ID, Failure: lakeSilent}
-	w.ask(p, "lake", "survey", 0, func() core.Event {
+	w.ask(p, request{kind: "lake", what: "survey"}, func() core.Event {
 		if w.faults.blind(p.name) {
 			if out(failedIsAbsent) {
 				return core.Surveyed{Effect: e.ID, Table: core.Table{Target: e.Target}, Failure: core.Failure{Code: core.CodeTableMissing, Detail: "there is no table"}}
@@ -74,14 +74,14 @@ func (w *world) survey(p *process, e core.Survey) {
 		behind := w.faults.stale(p.name)
 		t, numbers, f := w.lake.survey(e.Target, behind)
 		if f.OK() && behind == 0 {
-			w.history.saw(p, e.Target, w.lake.tables[e.Target].head(), w.now)
+			w.history.saw(p, e.Target, w.lake.tables[e.Target].head())
 		}
 		return core.Surveyed{Effect: e.ID, Table: t, Numbers: numbers, Failure: f}
 	}, silence)
 }
 
 func (w *world) putFence(p *process, e core.PutFence) {
-	w.ask(p, "lake", "fence", 0, func() core.Event {
+	w.ask(p, request{kind: "lake", what: "fence"}, func() core.Event {
 		w.checks.fencing(e)
 		outcome, f := w.lake.fence(e)
 		if outcome == core.Applied && w.lake.tables[e.Target] != nil {

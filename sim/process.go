@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -86,7 +87,7 @@ func (w *world) loseLease(p *process) {
 // expire ends a lease, whoever lives under it.
 func (w *world) expire(holder string) {
 	if t, ok := w.kv.Expire(holder); ok {
-		w.history.expired(holder, t, w.kv.rev, w.now)
+		w.history.expired(holder, t)
 	}
 	w.changed()
 }
@@ -145,7 +146,7 @@ func (w *world) deliver(p *process, ev core.Event) {
 	}
 	w.fresh++
 	w.steps++
-	at := core.Moment{Mono: p.clock.mono(w.now), Wall: p.clock.wall(w.now), Fresh: fmt.Sprintf("x%d", w.fresh)}
+	at := core.Moment{Mono: p.clock.mono(w.now), Wall: p.clock.wall(w.now), Fresh: "x" + strconv.Itoa(w.fresh)}
 	w.record.step(p.number, at, ev)
 	effects := p.machine.Step(at, ev)
 	w.cover.event(ev)

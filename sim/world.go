@@ -103,10 +103,10 @@ func newWorld() *world {
 	w.checks = newChecks(w)
 	w.lake.moved = func(t core.Target, by string, v core.Version) {
 		if !strings.HasPrefix(by, "execution ") { // those are noted where they are sent
-			w.history.moved(t, by, v, w.now)
+			w.history.moved(t, by, v)
 		}
 	}
-	w.lake.replaced = func(t core.Target) { w.history.replaced(t, w.lake.tables[t].head(), w.now) }
+	w.lake.replaced = func(t core.Target) { w.history.replaced(t, w.lake.tables[t].head()) }
 	return w
 }
 
