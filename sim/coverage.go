@@ -18,7 +18,20 @@ func (c coverage) rare(what string)      { c["rare: "+what]++ }
 func (c coverage) refused(r core.Reason) { c["reason "+string(r)]++ }
 func (c coverage) rule(r core.Rule)      { c["rule "+string(r)]++ }
 func (c coverage) fault(what string)     { c["fault: "+what]++ }
-func (c coverage) merges() int           { return c["merged"] }
+
+// reasons notes why each table does not run, as each master sees it.
+func (c coverage) reasons(r *run) {
+	for _, p := range r.w.procs {
+		m, ok := p.machine.(*core.Master)
+		for _, t := range r.targets {
+			if ok {
+				c.refused(m.Why(t))
+			}
+		}
+	}
+}
+
+func (c coverage) merges() int { return c["merged"] }
 
 // kindOf is the name of an event's or an effect's type.
 func kindOf(v any) string {

@@ -16,6 +16,8 @@ func (w *world) ask(p *process, kind string, timeout time.Duration, do func() co
 	lost, done := w.faults.lose(kind, p.name)
 	if kind == "kv" && (p.noKV || w.kvDown) {
 		lost, done = true, false
+	} else if kind == "kv" && p.noAnswers {
+		lost, done = true, true
 	}
 	tell := func(ev core.Event) {
 		if p.life == life {
@@ -34,6 +36,9 @@ func (w *world) ask(p *process, kind string, timeout time.Duration, do func() co
 		answer := do()
 		if lost {
 			w.cover.rare("a " + kind + " request took effect and its answer got lost")
+			if c, ok := answer.(core.Committed); ok && c.Outcome == core.Applied && w.applied == "release" {
+				w.cover.rare("a Release was applied and its answer got lost")
+			}
 			w.after(timeout, func() { tell(silence) })
 			return
 		}
@@ -63,6 +68,7 @@ func (w *world) askKV(p *process, e core.Effect) {
 				w.cover.transaction(e.Txn.Name)
 				w.changed()
 			}
+			w.noticed(p, e, outcome)
 			answer := core.Committed{Effect: e.ID, Outcome: outcome, Revision: w.kv.rev}
 			w.history.took(e, id, answer)
 			return answer
@@ -103,13 +109,13 @@ func (w *world) changed() {
 }
 
 func (w *world) watch(p *process) {
-	if p.machine == nil || p.noKV {
+	if p.machine == nil || p.noKV || p.noAnswers {
 		return
 	}
 	life := p.life
 	p.told = max(p.told, w.now.Add(w.faults.delay("watch", p.name))) // in order: a slow one keeps the next
 	w.queue.push(p.told, func() {
-		if p.life != life || p.noKV || w.kvDown {
+		if p.life != life || p.noKV || p.noAnswers || w.kvDown {
 			return
 		}
 		changes, ok := w.kv.since(p.seen)
@@ -141,7 +147,7 @@ func (w *world) snapshot(p *process) {
 	w.after(w.faults.delay("watch", p.name), func() {
 		switch {
 		case p.life != life:
-		case p.noKV || w.kvDown:
+		case p.noKV || p.noAnswers || w.kvDown:
 			w.after(time.Second, func() {
 				if p.life == life {
 					w.snapshot(p)

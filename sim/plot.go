@@ -1,0 +1,246 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/sluice-data/sluice/core"
+)
+
+// plot is something unlikely that takes several steps: it waits for the first of them on its table, sees to it
+// that the others follow, and gives up after a while. That it is set is one choice, so it shrinks like any
+// other fault. A plot only withholds what a network, a storage or a machine may withhold as well.
+type plot struct {
+	w      *world
+	what   scheme
+	target core.Target
+	jitter func(most time.Duration) time.Duration
+	exec   core.ExecutionID // that it is about, once it has begun
+	proc   *process         // that it has stopped
+	held   []func()         // what waits for its moment
+	cuts   []string         // that it has made
+	over   bool
+}
+
+type scheme uint8
+
+const (
+	// lateInBarrier: a manifest goes missing with its engine, and lands once its execution is frozen.
+	lateInBarrier scheme = iota
+	// clientAtFence: a manifest never lands, and clients commit whenever a fence is under way.
+	clientAtFence
+	// fenceAfterHandOver: a manifest never lands, its worker dies, and the master that fences first is stopped
+	// until somebody else has handed the table over.
+	fenceAfterHandOver
+	// freezeAgainstAdmit: no master reaches a healthy worker, and its engine wants to commit just when one of
+	// them freezes its execution.
+	freezeAgainstAdmit
+	// startAtQueueLimit: the requests to start arrive when the queue limit has run out.
+	startAtQueueLimit
+	// hourWithoutKV: the KV goes away with a manifest under way, for more than an hour.
+	hourWithoutKV
+	schemes
+)
+
+const (
+	plotEvery  = 12 * time.Minute // how often one may be set on a table
+	plotGiveUp = 20 * time.Minute
+)
+
+// scheming sets plots on a table from time to time.
+func (r *run) scheming(t core.Target) {
+	name := "plot/" + string(t)
+	r.w.after(time.Minute+time.Duration(r.src.jitter(name, int64(plotEvery))), func() {
+		if r.stage == healed {
+			return
+		}
+		v := r.src.choose(name, func(d *rand.Rand) int64 {
+			if !often(d, r.profile.Rates.Plot) {
+				return 0
+			}
+			return 1 + d.Int64N(int64(schemes))
+		})
+		if v != 0 && r.w.plot == nil {
+			r.set(t, scheme(v-1))
+		}
+		r.scheming(t)
+	})
+}
+
+// set sets a plot on a table.
+func (r *run) set(t core.Target, what scheme) {
+	p := &plot{w: r.w, what: what, target: t, jitter: func(most time.Duration) time.Duration {
+		return time.Duration(r.src.jitter("plot", int64(most)))
+	}}
+	r.w.plot = p
+	r.w.after(plotGiveUp, func() {
+		if p.what != hourWithoutKV || p.exec == "" { // that one ends when the KV is back
+			p.end()
+		}
+	})
+}
+
+// lasts reports whether a plot is under way that has an end of its own.
+func (p *plot) lasts() bool { return p != nil && p.what == hourWithoutKV && p.exec != "" }
+
+// end lets everything go.
+func (p *plot) end() {
+	if p == nil || p.over {
+		return
+	}
+	p.over = true
+	if p.w.plot == p {
+		p.w.plot = nil
+	}
+	p.release(0)
+	for _, c := range p.cuts {
+		delete(p.w.cuts, c)
+	}
+	if p.proc != nil && p.proc.paused {
+		p.w.resume(p.proc)
+	}
+}
+
+// release lets go what is held.
+func (p *plot) release(after time.Duration) {
+	held := p.held
+	p.held = nil
+	for _, do := range held {
+		p.w.after(after, do)
+	}
+}
+
+// concerns reports whether a transaction is about the execution of its table.
+func (p *plot) concerns(t core.Txn) bool {
+	target, ok := about(t, "execution/")
+	return ok && target == p.target
+}
+
+func (p *plot) is(what scheme, t core.Target) bool {
+	return p != nil && !p.over && p.what == what && p.target == t
+}
+
+// sent is told of each manifest that goes to storage, with the fate that awaits it, and how it lands there. It
+// may give it another one.
+func (p *plot) sent(a *attempt, fate putFate, land func()) (putFate, bool) {
+	if p == nil || p.exec != "" || p.target != a.target {
+		return fate, false
+	}
+	en, w := a.engine, p.w
+	dies := func() {
+		w.after(time.Millisecond, func() {
+			w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "killed by signal 9"})
+		})
+	}
+	switch p.what {
+	case lateInBarrier:
+		dies()
+		p.exec, p.held = en.exec.ID, append(p.held, land)
+		return putFate{}, true
+	case clientAtFence:
+		dies()
+		p.exec = en.exec.ID
+		return putFate{never: true}, false
+	case fenceAfterHandOver:
+		p.exec = en.exec.ID
+		w.after(p.jitter(time.Second), func() { w.kill(en.proc) })
+		return putFate{never: true}, false
+	case hourWithoutKV:
+		p.exec = en.exec.ID
+		w.kvAway(time.Hour + p.jitter(15*time.Minute))
+		w.after(time.Hour+30*time.Minute, p.end)
+		return putFate{lands: time.Hour + p.jitter(20*time.Minute)}, false
+	}
+	return fate, false
+}
+
+// asking is told of each transaction that is sent to the KV; it says how much later than usual that arrives.
+func (p *plot) asking(t core.Txn) time.Duration {
+	if p == nil || t.Name != "freeze" || !p.concerns(t) {
+		return 0
+	}
+	if p.what != freezeAgainstAdmit && p.what != startAtQueueLimit || len(p.held) == 0 {
+		return 0
+	}
+	p.w.after(time.Minute, p.end)
+	p.release(0)
+	return p.jitter(500 * time.Millisecond)
+}
+
+// applied is told of each transaction that the KV has applied.
+func (p *plot) applied(t core.Txn) {
+	switch {
+	case p == nil || p.exec == "" || !p.concerns(t):
+	case p.what == lateInBarrier && t.Name == "freeze":
+		p.release(p.jitter(120 * time.Millisecond))
+		p.w.after(time.Second, p.end)
+	case p.what == fenceAfterHandOver && t.Name == "release":
+		p.w.after(p.jitter(time.Minute), p.end)
+	case p.what == clientAtFence && t.Name == "release":
+		p.w.after(0, p.end)
+	}
+}
+
+// fencing is told of each fence before it is sent; it reports whether it keeps it.
+func (p *plot) fencing(by *process, f core.PutFence) bool {
+	switch {
+	case p == nil || f.Adopt || f.Target != p.target || f.Execution != p.exec:
+	case p.what == clientAtFence:
+		if t := p.w.lake.tables[f.Target]; t != nil {
+			t.foreign()
+		}
+	case p.what == fenceAfterHandOver && p.proc == nil:
+		if _, master := by.machine.(*core.Master); master {
+			p.w.say("---", "%s is stopped before its fence", by.name)
+			p.proc = by
+			p.w.pause(by)
+			life := by.life
+			by.inbox = append(by.inbox, func() {
+				if by.life == life {
+					p.w.perform(by, f)
+				}
+			})
+			return true
+		}
+	}
+	return false
+}
+
+// withholds reports whether it keeps a request to a worker.
+func (p *plot) withholds(ev core.Event, arrive func()) bool {
+	start, ok := ev.(core.StartRequested)
+	if !ok || !p.is(startAtQueueLimit, start.Execution.Target) {
+		return false
+	}
+	p.held = append(p.held, arrive)
+	return true
+}
+
+// started is told of each engine.
+func (p *plot) started(en *engine) {
+	if p.is(freezeAgainstAdmit, en.exec.Target) && p.exec == "" {
+		p.exec = en.exec.ID
+		en.script = engineScript{real: true, quiet: true}
+		p.cut(en.proc.name)
+	}
+}
+
+// commits reports whether it keeps an engine from its commit for now.
+func (p *plot) commits(en *engine, commit func()) bool {
+	if !p.is(freezeAgainstAdmit, en.exec.Target) || p.exec != en.exec.ID {
+		return false
+	}
+	p.held = append(p.held, commit)
+	return true
+}
+
+// cut cuts all masters off from a worker.
+func (p *plot) cut(worker string) {
+	for _, from := range p.w.procs {
+		c := way{from.name, worker}
+		if _, master := from.machine.(*core.Master); master && !p.w.cuts[c.String()] {
+			p.w.cuts[c.String()] = true
+			p.cuts = append(p.cuts, c.String())
+		}
+	}
+}
