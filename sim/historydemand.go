@@ -41,6 +41,8 @@ func (h *history) demandMoved(t core.Txn, w *world) {
 		after := Get[core.Demand](w.kv, core.DemandKey(target)).Shards
 		c := demandCall{client: t.Name, call: now, back: now, asked: after, outcome: core.Applied, seen: compared(t, target), mod: w.kv.Get(core.DemandKey(target)).Mod, rev: w.kv.rev}
 		switch rel, isRelease := released(t); {
+		case rel.Execution.Kind == core.KindSelf || decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Kind == core.KindSelf:
+			continue // a writer looks for itself
 		case t.Name == "reserve":
 			c.what, c.taken = demandTake, decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Shards
 		case isRelease:
