@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/sluice-data/sluice/guard"
@@ -13,7 +14,9 @@ type adoption struct {
 	Target Target
 	Rounds int // tries to write the id, at most
 	// Forced: a person asked for it; the table gets a new id whatever stands at its path.
-	Forced  bool
+	Forced bool
+	// Gone: that person says that the table is gone for good; nothing is adopted, its ownership is ended.
+	Gone    bool
 	Request RequestID // who asked for it, if somebody did
 
 	await   EffectID
@@ -80,6 +83,9 @@ func (a *adoption) from(at Moment, ev Surveyed, tv *TargetView, o *outbox) (adop
 	if f.OK() {
 		f = Adoptable(ev.Table)
 	}
+	if f.OK() {
+		f = ev.Table.torn() // what is in flight there could not be fenced
+	}
 	if a.round++; f.OK() && a.round > a.Rounds {
 		f = Failure{Code: CodeBaseContended, Detail: fmt.Sprintf("the id of %s could not be written in %d tries: its base is committed to all the time", a.Target, a.Rounds)}
 	}
@@ -88,6 +94,8 @@ func (a *adoption) from(at Moment, ev Surveyed, tv *TargetView, o *outbox) (adop
 	}
 	seen := tv.Table
 	switch {
+	case tv.Broken:
+		return notAdopted, Failure{Code: CodeKV, Detail: fmt.Sprintf("a record of %s can't be read; it was written by a newer Sluice", a.Target)}
 	case a.begun == nil && seen.Present() && seen.Value.Adopted == 0 && seen.Value.Scheme == ev.Table.Base.Scheme && !a.Forced:
 		begun := seen.Value // somebody began it: the same id
 		a.begun = &begun
@@ -132,6 +140,15 @@ func (a *adoption) occupy(at Moment, w Watermark, o *outbox) {
 // adopting goes on with the adoption that a master has under way.
 func (m *Master) adopting(at Moment, tr *track, ev Event) {
 	a := tr.adopt
+	if look, ok := ev.(Surveyed); ok && a.Gone {
+		answer := AnswerMerge{After: m.view.Target(tr.target).Table.Value.LastExecution}
+		if look.Failure.Code != CodeTableMissing {
+			answer.Failure = cmp.Or(look.Failure, Failure{Code: CodeTableReplaced, Detail: fmt.Sprintf("%s is not gone: a table stands at its path; adopt that one instead", tr.target)})
+		}
+		m.adoptAnswer(tr, answer)
+		tr.adopt = nil
+		return
+	}
 	result, f := a.handle(at, ev, m.view.Target(tr.target), &m.out)
 	switch result {
 	case adopting:

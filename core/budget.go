@@ -86,7 +86,7 @@ func (r FailureRecord) Charged(f Failure, at WallMillis) FailureRecord {
 	r.Attention = r.Attention && !guard.Out(guard.AttentionForgotten) || attention
 	r.Delay = delay.Milliseconds()
 	r.Next = at + WallMillis(r.Delay)
-	if r.Class == Data && f.Shard != "" {
+	if r.Class != Transient && f.Shard != "" {
 		r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Shard, Generation: f.Generation, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay, Last: at})
 		if f.Other != "" {
 			r.BadShards = addBad(r.BadShards, BadShard{Shard: f.Other, Code: f.Code, Detail: truncate(f.Detail, 256), Delay: r.Delay, Last: at})
@@ -196,13 +196,14 @@ func truncate(s string, n int) string {
 // Charge records a failure that stopped a target before any execution of it was reserved. It is one of the
 // whole table.
 func Charge(seen Seen[FailureRecord], f Failure, at WallMillis) Txn {
+	f.Shard, f.Generation, f.Other = "", 0, "" // whatever it names, nothing of the table could be reserved
 	return Txn{Name: "charge", If: []Cond{seen.Unchanged()}, Then: []Op{Put(seen.Key, Encode(seen.Value.whole().Charged(f, at)))}}
 }
 
 // Attend raises attention without counting an attempt: an execution is over, but its table can't be
-// handed over yet.
-func Attend(seen Seen[FailureRecord], f Failure, at WallMillis) Txn {
+// handed over yet. It compares that this is still so.
+func Attend(e Execution, seen Seen[FailureRecord], f Failure, at WallMillis) Txn {
 	r := seen.Value
 	r.Code, r.Class, r.LastError, r.Last, r.Attention = f.Code, f.Code.Class(), truncate(f.Detail, MaxErrorLength), at, true
-	return Txn{Name: "attend", If: []Cond{seen.Unchanged()}, Then: []Op{Put(seen.Key, Encode(r))}}
+	return Txn{Name: "attend", If: append(owned(e), seen.Unchanged()), Then: []Op{Put(seen.Key, Encode(r))}}
 }

@@ -99,14 +99,19 @@ func (tr *track) claiming() bool {
 func weight(t Target, e Endpoint) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(string(e) + "\x00" + string(t)))
-	return h.Sum64()
+	// NB: the last bytes that go into this sum hardly reach its high bits, which decide: names that differ in
+	// their last digits would all go to one worker. So it is stirred once more.
+	x := h.Sum64()
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // claimSurveyed reserves what is pending, or adopts the table first.
 func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 	tv := m.view.Target(tr.target)
-	if !m.sees(at, tr, ev.Failure) {
-		return
+	if tv.Broken || !m.sees(at, tr, ev.Failure) {
+		return // a record that came meanwhile can't be read: nothing is concluded from its absence
 	}
 	if !ev.Failure.OK() {
 		m.charge(at, tr, ev.Failure)
@@ -118,6 +123,8 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 		return
 	case standing == StandsRefused:
 		m.charge(at, tr, f)
+		return
+	case standing == StandsUnadopted && tr.adopt != nil: // somebody has asked for it meanwhile
 		return
 	case standing == StandsUnadopted:
 		tr.adopt = m.adoption(tr.target)
@@ -133,10 +140,8 @@ func (m *Master) claimSurveyed(at Moment, tr *track, ev Surveyed) {
 // reserve reserves the next share of what is pending for a worker that has room for it.
 func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 	asked := tv.Demand.Value
-	idle := func(s ShardID) bool {
-		i := slices.IndexFunc(table.Shards, func(m ShardManifest) bool { return m.Shard == s })
-		return i < 0 || len(table.Pending(table.Shards[i])) == 0
-	}
+	unmerged, _ := table.unmerged()
+	idle := func(s ShardID) bool { return !slices.Contains(unmerged, s) }
 	short := map[Endpoint]Bytes{}
 	next, worker, reason := m.obstacle(at, tr, tv, asked.only(func(s ShardID) bool { return !idle(s) }), func(s share) need {
 		e := tr.execution(at, tv, s)
@@ -164,6 +169,7 @@ func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 			e.Shards = append(e.Shards, s)
 		}
 	}
+	e.Shards = e.Shards[:min(len(e.Shards), maxShards)]
 	slices.Sort(e.Shards)
 	e.Endpoint = worker.Value.Endpoint
 	e.Bytes, e.Limit = m.room(table, e, worker.Value, m.roomOf(worker.Value, tr.target).Bytes)
@@ -178,6 +184,10 @@ func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 	tr.claim = e
 	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
 }
+
+// maxShards bounds what one execution takes, so that its record fits into a transaction three times. The rest
+// stays in the demand.
+const maxShards = 1024
 
 // execution is what a share becomes, for whichever worker: the shards of one endpoint, on its budget.
 func (tr *track) execution(at Moment, tv *TargetView, s share) Execution {

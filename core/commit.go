@@ -73,6 +73,7 @@ func (w *Worker) admitAnswered(at Moment, j *job, ev Event) {
 		taken := ev.Outcome == Applied || ev.Outcome == Unknown && guard.Out(guard.UnknownAdmitIsAdmitted) ||
 			ev.Outcome == NotApplied && guard.Out(guard.FailedAdmitIsAdmitted)
 		if !taken {
+			j.admitLost = ev.Outcome == Unknown
 			w.readWatermarks(j)
 			return
 		}
@@ -100,6 +101,10 @@ func (w *Worker) haveWatermarks(at Moment, j *job, ev ReadDone) {
 		return // the watch, or Finish, finds the same
 	}
 	j.watermarks = tv.Admitted.Value
+	if j.admitLost && j.watermarks.Of(Base) < j.asked {
+		j.admitRetry = alarmAt(at.Mono.Add(admitRetryEvery)) // it came to nothing: again, but not without a pause
+		return
+	}
 	w.admitNext(j)
 }
 
@@ -158,7 +163,12 @@ func (w *Worker) refuseHeld(j *job, r Rule, why string) {
 func (w *Worker) admitTick(at Moment, j *job) {
 	if j.admitRetry.due(at.Mono) {
 		j.admitRetry = alarm{}
-		if j.admitAwait == 0 {
+		switch {
+		case j.admitAwait != 0:
+		case j.admitLost:
+			j.admitLost = false
+			w.admitNext(j)
+		default:
 			w.readWatermarks(j)
 		}
 	}

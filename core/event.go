@@ -163,10 +163,12 @@ type (
 		Now bool
 	}
 
-	// AdoptRequested asks a master to adopt a target anew, whatever stands at its path.
+	// AdoptRequested asks a master to adopt a target anew, whatever stands at its path. With Gone a person says
+	// that the table is gone for good: whoever owns it is recovered without it, and nothing is adopted.
 	AdoptRequested struct {
 		Request RequestID
 		Target  Target
+		Gone    bool
 	}
 
 	// Flushed tells a worker that a shard of a table that it writes has a new SSTable.

@@ -120,9 +120,15 @@ func classifyInTable(t Target, path []string) Key {
 
 func classifyVersion(k Key, path []string) Key {
 	// NB: Lance takes a name for a manifest by how it ends, without the dot.
-	if len(path) > 1 || !strings.HasSuffix(path[0], "manifest") || isDetached(path[0]) {
+	last := path[len(path)-1]
+	if !strings.HasSuffix(last, "manifest") || len(path) == 1 && isDetached(last) {
 		k.Kind = KeyVersionsOther
 		return k
+	}
+	if len(path) > 1 {
+		// It lists _versions/ at any depth and looks at the last part of each name alone: this would be a version
+		// for every reader, past all rules.
+		return Key{Kind: KeyMalformed}
 	}
 	name, ok := ParseManifestName(path[0])
 	if !ok {

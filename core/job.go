@@ -14,10 +14,13 @@ type job struct {
 	step  jobStep
 	await EffectID
 	retry alarm
-	pass  Pass
-	table Table
-	bad   Failure  // a shard that the pass had to leave out
-	end   *Failure // why it ends; nil while nothing speaks against it
+	// unsent: nothing came of the transaction; it is sent again, but not without a pause, since a KV that takes
+	// no writes may well be read.
+	unsent bool
+	pass   Pass
+	table  Table
+	bad    Failure  // a shard that the pass had to leave out
+	end    *Failure // why it ends; nil while nothing speaks against it
 	// seen: the watch has shown our record, so that its absence means something.
 	seen bool
 
@@ -38,6 +41,7 @@ type job struct {
 	held       []heldCommit
 	admitAwait EffectID
 	admitRetry alarm
+	admitLost  bool    // nobody knows what became of the last Admit
 	asked      Version // the version whose admission is being asked
 	refusal    Verdict // the last one since a commit landed: it explains an engine that fails after it
 	inStorage  []storedCommit
@@ -227,9 +231,9 @@ func (w *Worker) stepRead(at Moment, j *job, ev ReadDone) {
 	case mine && j.step == jobConfirming && record.Raw == Encode(j.exec):
 		w.run(at, j)
 	case mine && j.step == jobConfirming && record.Value.Phase == Reserved:
-		w.sendStart(j, j.reservedForm())
+		j.unsent, j.retry = true, alarmAt(at.Mono.Add(retryEvery))
 	case mine && j.step == jobChecking && record.Value.Phase == Running:
-		w.finish(at, j)
+		j.unsent, j.retry = true, alarmAt(at.Mono.Add(retryEvery))
 	case mine && j.step == jobChecking:
 		w.settleOwn(at, j, Failure{})
 	default:

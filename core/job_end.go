@@ -120,6 +120,10 @@ func (w *Worker) settleOwn(at Moment, j *job, why Failure) {
 	w.await(j, j.settlement.await)
 }
 
+// stuck reports whether all that is left of a job is a table that can't be given back, and that is tried again
+// and again: it takes no room any more, and nobody waits for it (attack gone-table).
+func (j *job) stuck() bool { return j.settlement != nil && j.settlement.tries > 0 }
+
 func (w *Worker) settle(at Moment, j *job, ev Event) {
 	result := j.settlement.handle(at, ev, &w.out)
 	if result != settling {
@@ -131,6 +135,20 @@ func (w *Worker) settle(at Moment, j *job, ev Event) {
 	}
 }
 
+// goOn makes the step again that has come to nothing.
+func (w *Worker) goOn(at Moment, j *job) {
+	unsent := j.unsent
+	j.unsent = false
+	switch {
+	case unsent && j.step == jobConfirming:
+		w.sendStart(j, j.reservedForm())
+	case unsent:
+		w.finish(at, j)
+	default:
+		w.readRecord(j, j.step)
+	}
+}
+
 // jobTick enforces the limits. A tick that comes late, early or twice finds the same answers.
 func (w *Worker) jobTick(at Moment, j *job) {
 	if j.settlement != nil {
@@ -139,7 +157,7 @@ func (w *Worker) jobTick(at Moment, j *job) {
 	}
 	if j.retry.due(at.Mono) {
 		j.retry = alarm{}
-		w.readRecord(j, j.step)
+		w.goOn(at, j)
 	}
 	w.admitTick(at, j)
 	l := w.limits(j.exec.Target)

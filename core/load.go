@@ -24,9 +24,9 @@ type Load struct {
 
 // Load is what this worker has room for now.
 func (w *Worker) Load() Load {
-	l := Load{Endpoint: w.cfg.Endpoint, Instance: w.cfg.Instance, Accepting: !w.draining, Active: len(w.jobs), Slots: w.cfg.Slots, Bytes: w.cfg.Bytes}
+	l := Load{Endpoint: w.cfg.Endpoint, Instance: w.cfg.Instance, Accepting: !w.draining, Active: w.Busy(), Slots: w.cfg.Slots, Bytes: w.cfg.Bytes}
 	for _, t := range sortedKeys(w.jobs) {
-		if j := w.jobs[t]; j.exec.Kind != KindSelf {
+		if j := w.jobs[t]; j.exec.Kind != KindSelf && !j.stuck() {
 			l.Slots, l.Bytes = l.Slots-1, l.Bytes-j.exec.Bytes
 		}
 	}
@@ -117,7 +117,8 @@ type need func(w WorkerRecord, free Bytes) Bytes
 func atLeast(b Bytes) need { return func(WorkerRecord, Bytes) Bytes { return b } }
 
 // roomOf is what a worker has left: the lesser of what it says itself and what is reserved for it, since
-// each may be ahead of the other. What is being recovered is no load of a worker any more.
+// each may be ahead of the other. What has ended is no load of a worker any more, even if its table can't be
+// given back yet.
 func (m *Master) roomOf(w WorkerRecord, but Target) (l Load) {
 	if s := m.view.load(w.Endpoint); s.Value.Instance == w.Instance {
 		l = s.Value
@@ -131,7 +132,8 @@ func (m *Master) roomOf(w WorkerRecord, but Target) (l Load) {
 			}
 		}
 		elsewhere := e.Endpoint != w.Endpoint || e.Instance != "" && e.Instance != w.Instance
-		if e.Kind == KindSelf || elsewhere || e.Phase == Recovering || e.Phase == Recovered {
+		over := e.Phase != "" && e.Phase != Reserved && e.Phase != Running
+		if e.Kind == KindSelf || elsewhere || over {
 			continue
 		}
 		slots, bytes = slots-1, bytes-e.Bytes
@@ -184,31 +186,45 @@ func (tr *track) lacks(at Moment, e Endpoint, need Bytes, queue time.Duration) {
 }
 
 // kept reports whether a worker is kept free for another target, which has waited long for more room than
-// it ever had: without that, small passes would fill every gap that they leave (invariant 8).
+// it ever had: without that, small passes would fill every gap that they leave (invariant 8). It is kept for
+// one of them, who has waited longest, or two would keep each other waiting for ever.
 func (m *Master) kept(at Moment, w WorkerRecord, but Target) bool {
+	t, e := m.longest(at)
+	return t != "" && t != but && m.preferred(t, e) == w.Endpoint && !guard.Out(guard.LongWaitIsServed)
+}
+
+// longest is who has waited longest for room, of those that a worker is kept free for.
+func (m *Master) longest(at Moment) (target Target, endpoint Endpoint) {
+	var since MonoTime
 	for _, t := range sortedKeys(m.tracks) {
 		tr := m.tracks[t]
-		if t == but || !full(tr.reason) {
+		if len(tr.short) == 0 {
+			continue
+		}
+		if tv := m.view.Target(t); tv.Execution.Present() || tv.Demand.Value.Empty() {
 			continue
 		}
 		for _, e := range sortedKeys(tr.short) {
-			if tr.short[e].kept.due(at.Mono) && m.preferred(t, e) == w.Endpoint {
-				return !guard.Out(guard.LongWaitIsServed)
+			if kept := tr.short[e].kept; kept.due(at.Mono) && m.preferred(t, e) != "" && (target == "" || kept.At < since) {
+				target, endpoint, since = t, e, kept.At
 			}
 		}
 	}
-	return false
+	return target, endpoint
 }
 
 // preferred is the worker that an endpoint's share of a target would go to if all of them had room.
 func (m *Master) preferred(t Target, e Endpoint) (best Endpoint) {
-	if e != Unowned {
-		return e
-	}
 	for _, s := range m.view.Workers {
-		e := s.Value.Endpoint
-		if able := s.Value.Unsafe == "" && m.roomOf(s.Value, t).Accepting; able && (best == "" || weight(t, e) > weight(t, best)) {
-			best = e
+		name := s.Value.Endpoint
+		mode, unclear := EffectiveMode(voices(m.view, t, s))
+		able := mode == Owned && unclear == ReasonNone && s.Value.Unsafe == "" && m.roomOf(s.Value, t).Accepting
+		switch {
+		case !able:
+		case name == e:
+			return e
+		case e == Unowned && (best == "" || weight(t, name) > weight(t, best)):
+			best = name
 		}
 	}
 	return best

@@ -38,6 +38,9 @@ func (m *Master) survey(tr *track, step trackStep) {
 func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 	tv := m.view.Target(tr.target)
 	asked := len(tr.requests) > 0
+	if tv.Broken {
+		return // a record that came meanwhile can't be read: nothing is concluded from its absence
+	}
 	f := ev.Failure
 	if f.OK() {
 		_, f = Stand(tv.Table.Pointer(), ev.Table, ev.Numbers)
@@ -53,14 +56,8 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 		m.say(tr, f)
 		return
 	}
-	var shards []ShardID
-	tr.found = 0
-	for _, s := range ev.Table.Shards {
-		if n := len(ev.Table.Pending(s)); n > 0 {
-			shards = append(shards, s.Shard)
-			tr.found += n
-		}
-	}
+	shards, found := ev.Table.unmerged()
+	tr.found = found
 	// Shards are taken out of the demand by a reservation, and put back by its release.
 	if tv.Execution.Present() && tv.Execution.Value.Kind != KindSelf {
 		shards = slices.DeleteFunc(shards, func(s ShardID) bool { return slices.Contains(tv.Execution.Value.Shards, s) })

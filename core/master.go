@@ -3,7 +3,6 @@ package core
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -72,10 +71,10 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 			break
 		}
 		tr.adopt = m.adoption(ev.Target)
-		tr.adopt.Request, tr.adopt.Forced = ev.Request, true
+		tr.adopt.Request, tr.adopt.Forced, tr.adopt.Gone = ev.Request, true, ev.Gone
 		if tr.settle != nil {
 			// A recovery that waits for this very word goes on at once.
-			tr.settle.force(&m.out)
+			tr.settle.force(ev.Gone, &m.out)
 			m.awaits[tr.settle.await] = tr.target
 		}
 		m.evaluate(at, tr)
@@ -120,6 +119,7 @@ func (m *Master) changed(at Moment, ev Changed) {
 		tr := m.track(t)
 		tr.retry = alarm{} // what it waited for may be there now
 		tr.sights = tr.sights.seeing(at, m.view.Target(t).Failures)
+		tr.waiting(at, m.view.Target(t))
 	}
 	for _, t := range m.concerned(news, ev.Reset) {
 		m.evaluate(at, m.tracks[t])
@@ -144,16 +144,34 @@ func (m *Master) concerned(n News, reset bool) []Target {
 	return m.oldestFirst(targets)
 }
 
-// oldestFirst orders targets by the age of their demand; those without any come last.
+// oldestFirst orders targets by how long they have waited; those without demand come last. What a target leaves
+// behind in its turn waits anew from then on, or one that is written all the time would always come first. It is
+// this master's own clock that counts; what waited already when it came is ordered by the demand's first time.
 func (m *Master) oldestFirst(targets []Target) []Target {
-	first := func(t Target) WallMillis {
-		if d := m.view.Target(t).Demand.Value; !d.Empty() {
-			return d.First
+	slices.SortStableFunc(targets, func(a, b Target) int {
+		x, y := m.tracks[a], m.tracks[b]
+		if x.waits.Set != y.waits.Set {
+			if x.waits.Set {
+				return -1
+			}
+			return 1
 		}
-		return math.MaxInt64
-	}
-	slices.SortStableFunc(targets, func(a, b Target) int { return cmp.Compare(first(a), first(b)) })
+		if c := cmp.Compare(x.waits.At, y.waits.At); c != 0 {
+			return c
+		}
+		return cmp.Compare(m.view.Target(a).Demand.Value.First, m.view.Target(b).Demand.Value.First)
+	})
 	return targets
+}
+
+// waiting notes since when the target waits for its turn.
+func (tr *track) waiting(at Moment, tv *TargetView) {
+	switch {
+	case tv.Demand.Value.Empty() || tv.Execution.Present():
+		tr.waits = alarm{}
+	case !tr.waits.Set:
+		tr.waits = alarmAt(at.Mono)
+	}
 }
 
 func (m *Master) answered(at Moment, ev Event) {

@@ -129,6 +129,10 @@ func queuesOf(t Table, shards []ShardID, limits PassLimits) (queues []*shardQueu
 		if !slices.Contains(shards, s.Shard) {
 			continue
 		}
+		if s.Torn != "" {
+			bad = Failure{Code: CodeManifestCorrupt, Shard: s.Shard, Detail: s.Torn}
+			continue
+		}
 		mark := t.Base.Marks.Of(s.Shard)
 		run, gap := contiguous(mark, t.Pending(s))
 		if gap != 0 {

@@ -125,12 +125,7 @@ func (e Execution) blamed(f Failure) Failure {
 // unfinished are the shards that still have something to merge: those of the execution, and on a table
 // that shows more pending, all of that.
 func (r Released) unfinished(budget FailureRecord) []ShardID {
-	var out []ShardID
-	for _, s := range r.Table.Shards {
-		if len(r.Table.Pending(s)) > 0 {
-			out = append(out, s.Shard)
-		}
-	}
+	out, _ := r.Table.unmerged()
 	if r.Table.Base.Version == 0 { // the table could not be read: nothing is known to be finished
 		out = slices.Clone(r.Execution.Shards)
 	}

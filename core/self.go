@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -40,6 +41,7 @@ type selfMerge struct {
 	retry  alarm // not before then
 	look   alarm // the next look
 	since  alarm // when something pending was seen first
+	ready  bool  // it only waits for a slot
 	sights sights
 	adopt  *adoption
 	claim  Execution // the reservation under way
@@ -80,7 +82,7 @@ func (w *Worker) selfEvaluate(at Moment, s *selfMerge) {
 		}
 		return
 	}
-	if !s.look.Set {
+	if !s.look.Set || s.ready {
 		s.look = alarmAt(at.Mono)
 	}
 	if s.look.due(at.Mono) {
@@ -88,6 +90,22 @@ func (w *Worker) selfEvaluate(at Moment, s *selfMerge) {
 		s.known = tv.Table.Mod
 		w.selfWait(s, selfLooking, w.out.survey(s.writes.Target))
 	}
+}
+
+// selvesInTurn are the tables that this worker writes, those first that only wait for a slot, by how long they have
+// had something pending: a table that is written all the time comes after the others.
+func (w *Worker) selvesInTurn() []*selfMerge {
+	out := slices.Clone(w.selves)
+	slices.SortStableFunc(out, func(a, b *selfMerge) int {
+		if a.ready != b.ready {
+			if a.ready {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.since.At, b.since.At)
+	})
+	return out
 }
 
 // mayMerge reports whether this worker may merge a table itself now.
@@ -106,7 +124,7 @@ func (w *Worker) mayMerge(tv *TargetView, t Target) bool {
 		}
 	}
 	for _, other := range w.selves {
-		if other.step == selfReserving {
+		if other.step == selfReserving || other.step == selfLooking && other.ready {
 			running++
 		}
 	}
@@ -146,6 +164,7 @@ func (w *Worker) selfLooked(at Moment, s *selfMerge, ev Surveyed) {
 		return
 	}
 	shards, pending := s.pending(ev.Table)
+	s.ready = false
 	if pending == 0 {
 		s.since = alarm{}
 		return
@@ -169,7 +188,7 @@ func (w *Worker) selfLooked(at Moment, s *selfMerge, ev Surveyed) {
 	case standing == StandsRefused:
 		w.selfCharge(at, s, f)
 	case !w.mayMerge(tv, s.writes.Target):
-		// things have moved meanwhile
+		s.ready = true // for a slot, unless things have moved meanwhile
 	case standing == StandsUnadopted:
 		s.adopt = &adoption{Target: s.writes.Target, Rounds: w.cfg.Limits.BarrierRounds}
 		w.selfAdopt(at, s, ev)
@@ -211,7 +230,7 @@ func (w *Worker) selfReserved(at Moment, s *selfMerge, ev Committed) {
 		return
 	}
 	e := s.claim
-	s.claim, s.since = Execution{}, alarm{}
+	s.claim, s.since, s.ready = Execution{}, alarm{}, false
 	s.retry = alarmAt(at.Mono.Add(retryEvery)) // until the watch shows it
 	w.out.note(e, CodeOK, fmt.Sprintf("execution %d reserved by its writer", e.Number))
 	w.take(at, e)

@@ -27,6 +27,8 @@ type settlement struct {
 	Why      Failure
 	// Forced: a person has decided that the table at this path is the right one, whatever its id.
 	Forced bool
+	// Gone: that person has said, too, that the table is gone for good.
+	Gone bool
 
 	step   settleStep
 	await  EffectID
@@ -78,8 +80,8 @@ func (s *settlement) begin(o *outbox) {
 }
 
 // force makes it go on with whatever table stands at the path. One that waits starts over at once.
-func (s *settlement) force(o *outbox) {
-	s.Forced = true
+func (s *settlement) force(gone bool, o *outbox) {
+	s.Forced, s.Gone = true, gone
 	if s.step == settleWaiting {
 		s.wake = alarm{}
 		s.begin(o)
@@ -120,7 +122,11 @@ func (s *settlement) handle(at Moment, ev Event, o *outbox) settleResult {
 			s.step = settleDone
 			return settled
 		}
-		s.begin(o) // applied, lost or unknown: the records tell
+		if ev.Outcome == Unknown {
+			s.retryAt(at, retryEvery) // a KV that takes no writes may well be read: not without a pause
+			return settling
+		}
+		s.begin(o) // applied or lost: the records tell
 	}
 	return settling
 }
@@ -203,6 +209,10 @@ func (s *settlement) haveLooked(at Moment, ev Surveyed, o *outbox) {
 		s.finishRecovery(at, o)
 		return
 	}
+	if s.gone(ev.Failure) {
+		s.finishRecovery(at, o) // no version of it can take effect where no table is
+		return
+	}
 	if !ev.Failure.OK() {
 		s.fail(at, ev.Failure, o)
 		return
@@ -258,28 +268,26 @@ func (s *settlement) finishRecovery(at Moment, o *outbox) {
 	s.await = o.commit(txn)
 }
 
-// judge reads the base, which decides the outcome. An execution that admitted nothing and planned
-// nothing changed nothing: it is released without a look, also when the table is gone.
+// judge reads the base, which decides the outcome. An execution that admitted nothing changed nothing: it is
+// released whatever the look shows, also when the table is gone or another one.
 func (s *settlement) judge(o *outbox) {
 	s.step = settleJudging
 	s.await = o.survey(s.Target)
 }
 
 func (s *settlement) haveJudged(at Moment, ev Surveyed, o *outbox) {
-	harmless := len(s.exec.Plan) == 0 && len(s.target.Admitted.Value.Versions) == 0
-	if !ev.Failure.OK() && !harmless {
-		s.fail(at, ev.Failure, o)
+	f := ev.Failure
+	if f.OK() && !s.Forced {
+		f = SameTable(s.exec, ev.Table)
+	}
+	harmless := len(s.target.Admitted.Value.Versions) == 0
+	if !f.OK() && !harmless && !s.gone(f) {
+		s.fail(at, f, o)
 		return
 	}
 	r := Released{Execution: s.exec, Table: ev.Table, Target: s.target, At: at.Wall, By: s.By}
-	if !ev.Failure.OK() {
+	if !f.OK() {
 		r.Table = Table{Target: s.Target}
-	}
-	if !s.Forced && ev.Failure.OK() && !harmless {
-		if f := SameTable(s.exec, ev.Table); !f.OK() {
-			s.fail(at, f, o)
-			return
-		}
 	}
 	if merged, f := r.Outcome(); merged {
 		o.note(s.exec, CodeOK, fmt.Sprintf("release execution %d: merged, base is v%d", s.exec.Number, ev.Table.Base.Version))
@@ -288,6 +296,12 @@ func (s *settlement) haveJudged(at Moment, ev Surveyed, o *outbox) {
 	}
 	s.step = settleReleasing
 	s.await = o.commit(Release(r))
+}
+
+// gone reports whether the table is missing, as a person has said that it is for good, and as a second look
+// shows as well.
+func (s *settlement) gone(f Failure) bool {
+	return s.Gone && f.Code == CodeTableMissing && s.tries > 0
 }
 
 // fail keeps the ownership and waits: 30, 60, 120, 240, then every 300 s.
@@ -301,7 +315,7 @@ func (s *settlement) fail(at Moment, f Failure, o *outbox) {
 	if s.target != nil {
 		// Ownership that can't be resolved needs a person's eye; it is no further attempt.
 		budget := s.target.Failure(s.Target, s.exec.Charge)
-		o.commit(Attend(budget, f, at.Wall))
+		o.commit(Attend(s.exec, budget, f, at.Wall))
 	}
 	s.retryAt(at, wait)
 }

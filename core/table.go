@@ -43,6 +43,9 @@ type ShardManifest struct {
 	Version Version
 	// SSTables are sorted by generation.
 	SSTables []SSTable
+	// Torn says why the manifest can't be read though storage gave it; then nothing is known of its SSTables.
+	// That stops this shard and no other (attack one-bad-shard).
+	Torn string
 }
 
 // SSTable is one flushed generation of a shard.
@@ -94,6 +97,28 @@ func (t Table) AnyPending() bool {
 		}
 	}
 	return false
+}
+
+// unmerged are the shards with something above their mark, or of which nobody can tell.
+func (t Table) unmerged() (shards []ShardID, generations int) {
+	for _, s := range t.Shards {
+		n := len(t.Pending(s))
+		if n > 0 || s.Torn != "" {
+			shards = append(shards, s.Shard)
+		}
+		generations += n
+	}
+	return shards, generations
+}
+
+// torn is the failure of the first shard that can't be read.
+func (t Table) torn() Failure {
+	for _, s := range t.Shards {
+		if s.Torn != "" {
+			return Failure{Code: CodeManifestCorrupt, Shard: s.Shard, Detail: s.Torn}
+		}
+	}
+	return Failure{}
 }
 
 // Latest is the latest version of a resource of the table; 0 for a shard that the table doesn't have.

@@ -12,6 +12,7 @@ type track struct {
 
 	reason      Reason // why it does not run, and since when
 	reasonSince MonoTime
+	waits       alarm // since when its demand has been there, or there again after its turn
 	found       int   // SSTables that the last look found above the marks
 	below       bool  // what is pending is not worth asking for yet
 	pending     alarm // when this master saw something pending first

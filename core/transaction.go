@@ -79,7 +79,10 @@ func unless(mistake guard.Name, conds []Cond) []Cond {
 // this plan, and nothing of it changes while it runs.
 func Started(e Execution, instance Instance, nonce string, base Version, marks Marks, plan []ShardPlan, at WallMillis) Execution {
 	e.Phase, e.Instance, e.Nonce = Running, instance, nonce
-	e.BaseVersion, e.Marks, e.Plan, e.Started = base, marks, plan, at
+	e.BaseVersion, e.Plan, e.Started = base, plan, at
+	for _, p := range plan { // nothing asks for the others, and there may be thousands
+		e.Marks = e.Marks.With(p.Shard, marks.Of(p.Shard))
+	}
 	return e
 }
 

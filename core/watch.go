@@ -214,7 +214,7 @@ func (m *Master) freeze(tr *track, tv *TargetView, why Failure) {
 func (m *Master) settle(tr *track, e Execution, progress *Seen[Progress], why Failure) {
 	tr.settle = &settlement{
 		Target: e.Target, ID: e.ID, By: m.cfg.Instance, Limits: m.cfg.Limits, Judged: &e, Progress: progress, Why: why,
-		Forced: tr.adopt != nil && tr.adopt.Forced,
+		Forced: tr.adopt != nil && tr.adopt.Forced, Gone: tr.adopt != nil && tr.adopt.Gone,
 	}
 	tr.settle.begin(&m.out)
 	m.awaits[tr.settle.await] = tr.target

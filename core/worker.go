@@ -13,7 +13,9 @@ type Worker struct {
 	cfg  WorkerConfig
 	out  outbox
 	view *View
-	jobs map[Target]*job
+	// heard: a first snapshot has come, so that what is not in the view is not in the KV.
+	heard bool
+	jobs  map[Target]*job
 	// awaits routes answers to the job that waits for them.
 	awaits   map[EffectID]Target
 	register registration
@@ -131,10 +133,21 @@ func (w *Worker) Next() (MonoTime, bool) {
 }
 
 // Busy counts the executions that the worker still has to do with.
-func (w *Worker) Busy() int { return len(w.jobs) }
+func (w *Worker) Busy() int {
+	n := 0
+	for _, t := range sortedKeys(w.jobs) {
+		if !w.jobs[t].stuck() {
+			n++
+		}
+	}
+	return n
+}
 
 // Mode is what this worker knows of a target's mode, for the gate's rules about clients.
 func (w *Worker) Mode(t Target) Mode {
+	if !w.heard || w.view.Target(t).Broken {
+		return Draining // nobody knows: as strict as can be
+	}
 	m, _ := EffectiveMode(voices(w.view, t, ownWorker(w.view, w.cfg.Endpoint)))
 	if said := w.cfg.Declares.Says(t); rank(said) > rank(m) {
 		return said
@@ -176,14 +189,14 @@ func (w *Worker) tick(at Moment) {
 			w.orphaned(at, t)
 		}
 	}
-	for _, s := range w.selves {
+	for _, s := range w.selvesInTurn() {
 		w.selfEvaluate(at, s)
 	}
 }
 
 func (w *Worker) changed(at Moment, ev Changed) {
 	if ev.Reset {
-		w.view = newWorkerView()
+		w.view, w.heard = newWorkerView(), true
 	}
 	news := w.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
 	w.register.changed(standing(w.view.Workers, w.register.Key), &w.out)
@@ -203,7 +216,7 @@ func (w *Worker) changed(at Moment, ev Changed) {
 	for _, t := range touched {
 		w.orphaned(at, t)
 	}
-	for _, s := range w.selves {
+	for _, s := range w.selvesInTurn() {
 		s.retry = alarm{} // what it waited for may be there now
 		w.selfEvaluate(at, s)
 	}

@@ -113,3 +113,10 @@ const (
 const (
 	RestHost Name = "rest-host" // a request that names another host than the loopback is refused
 )
+
+// The rules of etcd (adapters/etcd).
+const (
+	EtcdConditions Name = "etcd-conditions" // a transaction carries its conditions to etcd
+	EtcdLeaseAnew  Name = "etcd-lease-anew" // a lease that was lost is made anew
+	EtcdWentBack   Name = "etcd-went-back"  // an etcd whose revision goes back is another one
+)

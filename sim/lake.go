@@ -49,6 +49,11 @@ func (l *lake) survey(target core.Target, behind int) (core.Table, []core.Number
 	out := core.Table{Target: target, Base: shown.BaseManifest}
 	for _, s := range t.shards {
 		m := core.ShardManifest{Shard: s.id, Version: s.version}
+		if s.id == t.corrupt {
+			m.Torn = "the newest manifest of shard " + string(s.id) + " can't be read"
+			out.Shards = append(out.Shards, m)
+			continue
+		}
 		// NB: what is far below the mark is not told. The core looks at it nowhere, and the cost of a long
 		// run must not grow with its length.
 		from := min(t.head().Marks.Of(s.id), shown.Marks.Of(s.id))

@@ -168,7 +168,7 @@ func (s *stage) play(line string) error {
 	case "merge":
 		w.deliver(p, core.MergeRequested{Request: w.newRequest(), Target: core.Target(c.object(1)), Now: c.set["now"] == "yes"})
 	case "adopt":
-		w.deliver(p, core.AdoptRequested{Request: w.newRequest(), Target: core.Target(c.object(1))})
+		w.deliver(p, core.AdoptRequested{Request: w.newRequest(), Target: core.Target(c.object(1)), Gone: c.set["gone"] == "yes"})
 	case "flushed":
 		w.deliver(p, core.Flushed{Target: core.Target(c.object(1))})
 	case "drain-worker":

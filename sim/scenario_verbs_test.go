@@ -18,7 +18,7 @@ var verbs = map[string]func(*stage, command) error{
 	"engines": (*stage).engines, "puts": (*stage).puts, "kv": (*stage).kvIs, "lake": (*stage).lakeIs,
 	"backup": (*stage).backup, "restore": (*stage).restore, "drop": (*stage).drop, "lose": (*stage).lose,
 	"show": (*stage).show, "load": (*stage).load, "policy": (*stage).policy, "post": (*stage).post,
-	"gap": (*stage).gap, "busy": (*stage).busy, "number": (*stage).number,
+	"gap": (*stage).gap, "corrupt": (*stage).corrupt, "busy": (*stage).busy, "number": (*stage).number,
 	"blind": (*stage).blind, "finish": (*stage).finish, "kill-engine": (*stage).killEngine, "work": (*stage).work,
 }
 
@@ -226,6 +226,15 @@ func (s *stage) gap(c command) error {
 	}
 	s.w.checks.aside[core.Target(c.object(0))] = c.set["mended"] == ""
 	return nil
+}
+
+// corrupt events shard=2: the newest manifest of that shard can't be read
+func (s *stage) corrupt(c command) error {
+	t, err := s.table(c)
+	if err == nil {
+		t.corrupt = t.shards[c.number("shard", 1)-1].id
+	}
+	return err
 }
 
 // busy events shard=1 for=90m every=5m: that shard is written and flushed all the time

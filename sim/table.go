@@ -17,11 +17,12 @@ type table struct {
 	shards   []*shard
 	numbers  []core.Number
 	// truth are the rows as their writers know them.
-	truth  map[string]string
-	rows   int     // rows written so far, to name the next
-	lost   sstable // the generation that a scenario has taken away
-	dirty  bool    // something has changed since the rows were compared
-	flying int     // manifests on their way to storage
+	truth   map[string]string
+	rows    int          // rows written so far, to name the next
+	lost    sstable      // the generation that a scenario has taken away
+	corrupt core.ShardID // the shard whose newest manifest can't be read
+	dirty   bool         // something has changed since the rows were compared
+	flying  int          // manifests on their way to storage
 	// rewritten: a user has brought an older state back, so marks that were seen may be gone.
 	rewritten bool
 	mute      bool // an engine that meets a corrupt SSTable just dies

@@ -83,10 +83,10 @@ func (m *Master) Merge(ctx context.Context, t core.Target, now bool) (core.Answe
 	})
 }
 
-// Adopt asks for a target to be adopted anew, whatever stands at its path.
-func (m *Master) Adopt(ctx context.Context, t core.Target) (core.AnswerMerge, error) {
+// Adopt asks for a target to be adopted anew, whatever stands at its path; gone says that nothing does, for good.
+func (m *Master) Adopt(ctx context.Context, t core.Target, gone bool) (core.AnswerMerge, error) {
 	return ask[core.AnswerMerge](ctx, m.loop, m.asks, func(r core.RequestID) core.Event {
-		return core.AdoptRequested{Request: r, Target: t}
+		return core.AdoptRequested{Request: r, Target: t, Gone: gone}
 	})
 }
 

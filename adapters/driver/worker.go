@@ -97,9 +97,12 @@ func (w *Worker) Status(ctx context.Context, t core.Target, e core.ExecutionID) 
 	return a.Status, err
 }
 
+// StopTaking takes no new executions from now on; what runs goes on.
+func (w *Worker) StopTaking() { w.loop.tell(core.DrainRequested{}) }
+
 // Drain takes no new executions from now on and waits until the last one is over, or ctx ends.
 func (w *Worker) Drain(ctx context.Context) error {
-	w.loop.tell(core.DrainRequested{})
+	w.StopTaking()
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
 	for {

@@ -191,7 +191,7 @@ func (r *rig) adopt(t core.Target) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	a, err := r.node.Master.Adopt(ctx, t)
+	a, err := r.node.Master.Adopt(ctx, t, false)
 	r.must(err)
 	if !a.Failure.OK() || a.Refused != core.ReasonNone {
 		r.Fatalf("expected %s to be adopted, got %+v", t, a)

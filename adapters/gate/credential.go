@@ -58,15 +58,18 @@ func (c *credentials) add(who core.Caller, access, secret string) Credential {
 }
 
 // remove revokes those that match: their new requests are refused and their held ones dropped.
-func (c *credentials) remove(match func(core.Caller) bool) {
+// It returns their access keys.
+func (c *credentials) remove(match func(core.Caller) bool) (removed []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for access, g := range c.grants {
 		if match(g.Caller) {
 			g.revoke(errRevoked)
 			delete(c.grants, access)
+			removed = append(removed, access)
 		}
 	}
+	return removed
 }
 
 func (c *credentials) find(access string) (*grant, bool) {
@@ -115,7 +118,9 @@ func (g *Gate) GrantExecution(e core.Execution) Credential {
 // Revoke ends the credentials of an execution: new requests are refused, held ones are not forwarded.
 // A put that is already with storage goes on.
 func (g *Gate) Revoke(e core.ExecutionID) {
-	g.credentials.remove(func(c core.Caller) bool { return c.Class == core.ClassExecution && c.Execution == e })
+	for _, access := range g.credentials.remove(func(c core.Caller) bool { return c.Class == core.ClassExecution && c.Execution == e }) {
+		g.uploads.endOf(access)
+	}
 	g.progress.forget(e)
 }
 
@@ -144,7 +149,8 @@ func (g *Gate) GrantIngest(t core.Target, s core.ShardID) Credential {
 
 // RevokeIngest ends the credentials of the writer of one shard.
 func (g *Gate) RevokeIngest(t core.Target, s core.ShardID) {
-	g.credentials.remove(func(c core.Caller) bool {
-		return c.Class == core.ClassIngest && c.Target == t && c.Shard == s
-	})
+	ours := func(c core.Caller) bool { return c.Class == core.ClassIngest && c.Target == t && c.Shard == s }
+	for _, access := range g.credentials.remove(ours) {
+		g.uploads.endOf(access)
+	}
 }

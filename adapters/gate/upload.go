@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/versity/versitygw/backend"
@@ -27,7 +28,8 @@ type uploads struct {
 
 type upload struct {
 	key    string
-	access string // whose it is
+	access string    // whose it is
+	used   time.Time // when it was asked for last
 	dir    string
 	mu     sync.Mutex
 	parts  map[int32]part
@@ -45,6 +47,9 @@ func (u *uploads) begin(key, access string) (string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.ids) >= maxUploads {
+		u.forget(time.Now().Add(-idleUpload))
+	}
+	if len(u.ids) >= maxUploads {
 		return "", fmt.Errorf("more than %d multipart uploads are under way", maxUploads)
 	}
 	dir, err := os.MkdirTemp(u.dir, "upload-")
@@ -52,7 +57,7 @@ func (u *uploads) begin(key, access string) (string, error) {
 		return "", fmt.Errorf("begin an upload of %s: %w", key, err)
 	}
 	id := rand.Text()
-	u.ids[id] = &upload{key: key, access: access, dir: dir, parts: map[int32]part{}}
+	u.ids[id] = &upload{key: key, access: access, dir: dir, parts: map[int32]part{}, used: time.Now()}
 	return id, nil
 }
 
@@ -64,7 +69,21 @@ func (u *uploads) find(id, key, access string) (*upload, error) {
 	if up == nil || up.key != key || up.access != access {
 		return nil, s3err.GetNoSuchUploadErr(id)
 	}
+	up.used = time.Now()
 	return up, nil
+}
+
+// idleUpload is after how long an upload that nobody goes on with makes room for others.
+const idleUpload = time.Hour
+
+// forget ends the uploads that nobody has asked for since; u.mu is held.
+func (u *uploads) forget(since time.Time) {
+	for id, up := range u.ids {
+		if up.used.Before(since) {
+			delete(u.ids, id)
+			os.RemoveAll(up.dir)
+		}
+	}
 }
 
 func (u *uploads) end(id string) {
@@ -73,6 +92,22 @@ func (u *uploads) end(id string) {
 	delete(u.ids, id)
 	u.mu.Unlock()
 	if up != nil {
+		os.RemoveAll(up.dir)
+	}
+}
+
+// endOf ends all uploads of a credential: nobody else can name them.
+func (u *uploads) endOf(access string) {
+	u.mu.Lock()
+	var gone []*upload
+	for id, up := range u.ids {
+		if up.access == access {
+			gone = append(gone, up)
+			delete(u.ids, id)
+		}
+	}
+	u.mu.Unlock()
+	for _, up := range gone {
 		os.RemoveAll(up.dir)
 	}
 }

@@ -9,6 +9,12 @@ import (
 	"github.com/sluice-data/sluice/core"
 )
 
+// ForeignError says that the KV is for another lake, or for another version of this program: trying again
+// changes nothing.
+type ForeignError struct{ why string }
+
+func (e *ForeignError) Error() string { return e.why }
+
 // Identify returns the record that says what this KV is, and writes it when the KV has none yet: a new
 // random id, the format of this program and the one lake that the KV serves from then on. It is safe to
 // call it from several processes at once; all of them get the same record.
@@ -56,16 +62,16 @@ func identity(ctx context.Context, store KV, lakeURI string) (record core.KVReco
 		return record, false, fmt.Errorf("read the identity of the KV: %w", err)
 	}
 	if head.Format != core.Format {
-		return record, false, fmt.Errorf(
+		return record, false, &ForeignError{fmt.Sprintf(
 			"the KV holds records of format %d and this program reads format %d: use the program that wrote them",
-			head.Format, core.Format)
+			head.Format, core.Format)}
 	}
 	if record, err = core.Decode[core.KVRecord](core.KVKey(), value); err != nil {
 		return core.KVRecord{}, false, err
 	}
 	if record.Lake != lakeURI {
-		return core.KVRecord{}, false, fmt.Errorf(
-			"the KV serves the lake %s, not %s: give this lake a KV of its own (--kv)", record.Lake, lakeURI)
+		return core.KVRecord{}, false, &ForeignError{fmt.Sprintf(
+			"the KV serves the lake %s, not %s: give this lake a KV of its own (--kv)", record.Lake, lakeURI)}
 	}
 	return record, true, nil
 }

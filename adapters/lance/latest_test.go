@@ -137,16 +137,20 @@ func TestNamesDecideWhichVersionIsNewest(t *testing.T) {
 	}
 }
 
-func TestABodyOfAnotherShardIsCorrupt(t *testing.T) {
+func TestABodyOfAnotherShardStopsThatShardAlone(t *testing.T) {
 	t.Parallel()
 	l := copyTable(t, memWAL)
 	shards := readTable(t, l, memWAL).Shards
 	foreign := get(t, l, lance.ShardKey(memWAL, shards[1].Shard, shards[1].Version))
 	put(t, l, lance.ShardKey(memWAL, shards[0].Shard, shards[0].Version), foreign)
-	_, err := lance.ReadTable(t.Context(), l, memWAL)
+	_, err := lance.ReadNewestShard(t.Context(), l, memWAL, shards[0].Shard)
 	wantCode(t, err, core.CodeManifestCorrupt)
 	if f := lance.FailureOf(err); f.Shard != shards[0].Shard {
 		t.Errorf("the failure names shard %q, want %s", f.Shard, shards[0].Shard)
+	}
+	now := readTable(t, l, memWAL).Shards
+	if len(now) != len(shards) || now[0].Torn == "" || now[0].Shard != shards[0].Shard || now[1].Torn != "" || len(now[1].SSTables) == 0 {
+		t.Errorf("expected the first shard alone to be torn, got %+v", now)
 	}
 }
 

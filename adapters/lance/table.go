@@ -36,6 +36,11 @@ func ReadTable(ctx context.Context, l lake.Lake, t core.Target) (core.Table, err
 		if errors.Is(err, lake.ErrNotExist) {
 			continue // a folder whose writer has published nothing yet
 		}
+		var f core.Failure
+		if errors.As(err, &f) && f.Code != core.CodeStorage && f.Code != core.CodeAuth {
+			table.Shards = append(table.Shards, core.ShardManifest{Shard: id, Torn: f.Detail}) // it stops itself alone
+			continue
+		}
 		if err != nil {
 			return core.Table{}, err
 		}

@@ -18,7 +18,7 @@ import (
 // Master is what the API asks of a master. Implemented by driver.Master.
 type Master interface {
 	Merge(ctx context.Context, t core.Target, now bool) (core.AnswerMerge, error)
-	Adopt(ctx context.Context, t core.Target) (core.AnswerMerge, error)
+	Adopt(ctx context.Context, t core.Target, gone bool) (core.AnswerMerge, error)
 	// Why is why the target does not run right now.
 	Why(t core.Target) core.Reason
 }
@@ -30,12 +30,13 @@ type Worker interface {
 
 // Config says what the API shows. All fields are required.
 type Config struct {
-	KV      kv.KV
-	Lake    lake.Lake
-	Master  Master
-	Worker  Worker
-	ID      core.KVRecord
-	Version string
+	KV     kv.KV
+	Lake   lake.Lake
+	Master Master
+	Worker Worker
+	// Identity is the KV's record, or why it is not known yet.
+	Identity func() (core.KVRecord, error)
+	Version  string
 }
 
 // api holds the handlers.
@@ -114,13 +115,14 @@ type none struct{}
 // Health says which process this is.
 type Health struct {
 	Status  string `json:"status" doc:"always ok"`
-	KV      string `json:"kv" doc:"the random id of the KV; the lake's _sluice/lake.json names the same"`
+	KV      string `json:"kv" doc:"the random id of the KV, empty until it has answered; the lake's _sluice/lake.json names the same"`
 	Lake    string `json:"lake"`
 	Version string `json:"version"`
 }
 
 func (a *api) health(context.Context, *none) (*body[Health], error) {
-	return &body[Health]{Health{"ok", a.cfg.ID.ID, a.cfg.Lake.URI(), a.cfg.Version}}, nil
+	id, _ := a.cfg.Identity() // a process that waits for its KV is in good health
+	return &body[Health]{Health{"ok", id.ID, a.cfg.Lake.URI(), a.cfg.Version}}, nil
 }
 
 // Readiness says how many processes are registered.

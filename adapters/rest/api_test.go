@@ -162,7 +162,7 @@ func TestAnAdoptionShowsTheNewIdentity(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.put(core.TableKey(events), core.TableRecord{ID: "new", Adopted: 9, LastExecution: 4})
-	a, err := r.client().Adopt(t.Context(), events)
+	a, err := r.client().Adopt(t.Context(), events, false)
 	r.must(err)
 	if a != (rest.Adopted{Target: events, TableID: "new", Version: 9, LastExecution: 4}) {
 		t.Errorf("got %+v", a)

@@ -48,20 +48,27 @@ type Adopted struct {
 	LastExecution uint64 `json:"last_execution"`
 }
 
-func (a *api) adopt(ctx context.Context, in *targetInput) (*body[Adopted], error) {
+type adoptInput struct {
+	Target string `query:"target" required:"true" doc:"the table's path under the lake, without .lance"`
+	Gone   bool   `query:"gone" doc:"the table is gone for good: end what owns it, and adopt nothing"`
+}
+
+func (a *api) adopt(ctx context.Context, in *adoptInput) (*body[Adopted], error) {
 	t, err := parse(in.Target)
 	if err != nil {
 		return nil, err
 	}
-	// What can't be adopted is refused before the machine begins.
-	table, err := lance.ReadTable(ctx, a.cfg.Lake, t)
-	if err != nil {
-		return nil, err
+	if !in.Gone {
+		// What can't be adopted is refused before the machine begins.
+		table, err := lance.ReadTable(ctx, a.cfg.Lake, t)
+		if err != nil {
+			return nil, err
+		}
+		if f := core.Adoptable(table); !f.OK() {
+			return nil, f
+		}
 	}
-	if f := core.Adoptable(table); !f.OK() {
-		return nil, f
-	}
-	answer, err := a.cfg.Master.Adopt(ctx, t)
+	answer, err := a.cfg.Master.Adopt(ctx, t, in.Gone)
 	if err := judged(t, answer, err); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -18,16 +18,12 @@ import (
 type Client struct {
 	// URL is where the API is, such as http://127.0.0.1:8080.
 	URL string
+	// Caller shows who asks; the zero value is nobody in particular, on the loopback.
+	Caller Caller
 }
 
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 64 << 20
-
-var direct = &http.Client{
-	Timeout: askLimit + 10*time.Second,
-	// The API is on the loopback: a proxy from the environment has no part in it.
-	Transport: &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute},
-}
 
 // Health asks which process answers.
 func (c Client) Health(ctx context.Context) (Health, error) {
@@ -62,17 +58,33 @@ func (c Client) Executions(ctx context.Context, t core.Target, after uint64) ([]
 	return list.Executions, err
 }
 
-// Adopt adopts a table anew.
-func (c Client) Adopt(ctx context.Context, t core.Target) (Adopted, error) {
-	return ask[Adopted](ctx, c, http.MethodPost, "/api/v1/adopt", url.Values{"target": {string(t)}})
+// Adopt adopts a table anew; gone ends what owns a table that is gone for good.
+func (c Client) Adopt(ctx context.Context, t core.Target, gone bool) (Adopted, error) {
+	return ask[Adopted](ctx, c, http.MethodPost, "/api/v1/adopt", url.Values{"target": {string(t)}, "gone": {strconv.FormatBool(gone)}})
 }
 
 func ask[B any](ctx context.Context, c Client, method, path string, query url.Values) (out B, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.URL+path+"?"+query.Encode(), nil)
+	return send[B](ctx, c, method, path, query, nil)
+}
+
+// send asks with a body; nil is none.
+func send[B any](ctx context.Context, c Client, method, path string, query url.Values, with any) (out B, err error) {
+	var content io.Reader
+	if with != nil {
+		text, err := json.Marshal(with)
+		if err != nil {
+			return out, fmt.Errorf("ask %s: %w", c.URL, err)
+		}
+		content = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.URL+path+"?"+query.Encode(), content)
 	if err != nil {
 		return out, fmt.Errorf("ask %s: %w", c.URL, err)
 	}
-	answer, err := direct.Do(r)
+	if with != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.Caller.do(r)
 	if err != nil {
 		return out, fmt.Errorf("the process at %s does not answer; if it has ended, run the command again: %w", c.URL, err)
 	}

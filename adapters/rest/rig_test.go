@@ -39,7 +39,7 @@ func (m *master) Merge(_ context.Context, t core.Target, _ bool) (core.AnswerMer
 	m.asked = append(m.asked, t)
 	return m.answer, nil
 }
-func (m *master) Adopt(ctx context.Context, t core.Target) (core.AnswerMerge, error) {
+func (m *master) Adopt(ctx context.Context, t core.Target, _ bool) (core.AnswerMerge, error) {
 	return m.Merge(ctx, t, false)
 }
 func (m *master) Why(core.Target) core.Reason { return m.why }
@@ -69,7 +69,9 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { r.must(r.kv.Close()) })
 	r.server = httptest.NewServer(rest.Protected(rest.NewHandler(rest.Config{
 		KV: r.kv, Lake: r.lake, Master: r.master, Worker: r.worker, Version: "v1.2.3",
-		ID: core.KVRecord{ID: "the-kv", Format: core.Format, Lake: r.lake.URI()},
+		Identity: func() (core.KVRecord, error) {
+			return core.KVRecord{ID: "the-kv", Format: core.Format, Lake: r.lake.URI()}, nil
+		},
 	})))
 	t.Cleanup(r.server.Close)
 	return r

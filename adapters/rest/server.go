@@ -18,12 +18,12 @@ import (
 type Server struct {
 	http   *http.Server
 	served chan error
-	addr   string
+	url    string
 }
 
 const (
 	maxHeader = 16 << 10
-	maxBody   = 64 << 10
+	maxBody   = 1 << 20 // an execution names all its shards
 )
 
 // Listen opens a port of the loopback for [Serve]. Nothing but the loopback is served: the API has no
@@ -55,9 +55,13 @@ func CheckAddress(address string) error {
 // Serve serves a handler behind what every request has to pass: its host is a name of the loopback, it does
 // not come from another site's page, and it is small and comes in time.
 func Serve(l net.Listener, h http.Handler, log *slog.Logger) *Server {
-	s := &Server{addr: l.Addr().String(), served: make(chan error, 1)}
+	return serve(l, Security{}.URL(l), Protected(h), log)
+}
+
+func serve(l net.Listener, url string, h http.Handler, log *slog.Logger) *Server {
+	s := &Server{url: url, served: make(chan error, 1)}
 	s.http = &http.Server{
-		Handler:           Protected(h),
+		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      askLimit + 10*time.Second,
@@ -75,20 +79,27 @@ func Protected(h http.Handler) http.Handler {
 	sameSite.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, newProblem(http.StatusForbidden, "this request comes from another site's page"))
 	}))
-	inner := sameSite.Handler(h)
+	inner := sameSite.Handler(small(h))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A page of another site whose name was made to point at the loopback would pass as the same site.
 		if !loopback(hostOf(r.Host)) && !guard.Out(guard.RestHost) {
 			answer(w, newProblem(http.StatusMisdirectedRequest, fmt.Sprintf("host %q is not a name of this machine's loopback", r.Host)))
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		inner.ServeHTTP(w, r)
 	})
 }
 
+// small bounds the body of a request.
+func small(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		h.ServeHTTP(w, r)
+	})
+}
+
 // URL is where the API is.
-func (s *Server) URL() string { return "http://" + s.addr }
+func (s *Server) URL() string { return s.url }
 
 // Close ends the requests under way within a moment.
 func (s *Server) Close() error {
@@ -102,7 +113,7 @@ func (s *Server) Close() error {
 		err = errors.Join(err, served)
 	}
 	if err != nil {
-		return fmt.Errorf("close the HTTP API at %s: %w", s.addr, err)
+		return fmt.Errorf("close the HTTP API at %s: %w", s.url, err)
 	}
 	return nil
 }

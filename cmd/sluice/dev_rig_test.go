@@ -20,7 +20,7 @@ import (
 	"github.com/sluice-data/sluice/adapters/rest"
 )
 
-// running is a `sluice dev` that has said what it has to say.
+// running is a `sluice dev`, master or worker that has said what it has to say.
 type running struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -37,8 +37,22 @@ type running struct {
 // startDev starts `sluice dev` on a lake and waits for its report.
 func startDev(t *testing.T, lake string, args ...string) *running {
 	t.Helper()
+	d := startProcess(t, nil, append([]string{"dev", "--lake", lake}, args...)...)
+	var p struct{ HTTP string }
+	body, err := os.ReadFile(filepath.Join(lake, "_sluice/process.json"))
+	if err != nil {
+		t.Fatalf("dev has not started: %s%s", d.report, d.logged())
+	}
+	must(t, json.Unmarshal(body, &p))
+	d.api = rest.Client{URL: p.HTTP}
+	return d
+}
+
+// startProcess starts a process that goes on and waits for its report.
+func startProcess(t *testing.T, env []string, args ...string) *running {
+	t.Helper()
 	d := &running{t: t, ended: make(chan struct{}), grown: make(chan struct{}, 1)}
-	d.cmd = command(context.WithoutCancel(t.Context()), nil, append([]string{"dev", "--lake", lake}, args...)...)
+	d.cmd = command(context.WithoutCancel(t.Context()), env, args...)
 	stdout, err := d.cmd.StdoutPipe()
 	must(t, err)
 	stderr, err := d.cmd.StderrPipe()
@@ -57,15 +71,8 @@ func startDev(t *testing.T, lake string, args ...string) *running {
 	select {
 	case d.report = <-said:
 	case <-time.After(40 * time.Second):
-		t.Fatalf("dev says nothing; its log: %s", d.logged())
+		t.Fatalf("%s says nothing; its log: %s", args[0], d.logged())
 	}
-	var p struct{ HTTP string }
-	body, err := os.ReadFile(filepath.Join(lake, "_sluice/process.json"))
-	if err != nil {
-		t.Fatalf("dev has not started: %s%s", d.report, d.logged())
-	}
-	must(t, json.Unmarshal(body, &p))
-	d.api = rest.Client{URL: p.HTTP}
 	return d
 }
 

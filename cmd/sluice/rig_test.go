@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluice-data/sluice/adapters/engine"
+	"github.com/sluice-data/sluice/adapters/lake/s3test"
 	"github.com/sluice-data/sluice/adapters/stock"
 )
 
@@ -33,6 +34,7 @@ var (
 const stampedVersion = "v0.0.0-test"
 
 func TestMain(m *testing.M) {
+	s3test.Main()
 	dir, err := os.MkdirTemp("", "sluice-cli-")
 	if err == nil {
 		defer os.RemoveAll(dir)

@@ -120,7 +120,8 @@ func explain(err error) error {
 
 func (n *node) serve(l net.Listener, log *slog.Logger) {
 	n.server = rest.Serve(l, rest.NewHandler(rest.Config{
-		KV: n.KV, Lake: n.Lake, Master: n.Master, Worker: n.Worker, ID: n.ID, Version: version,
+		KV: n.KV, Lake: n.Lake, Master: n.Master, Worker: n.Worker, Version: version,
+		Identity: func() (core.KVRecord, error) { return n.ID, nil },
 	}), log)
 	n.api = rest.Client{URL: n.server.URL()}
 }
