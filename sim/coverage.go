@@ -19,15 +19,14 @@ func (c coverage) refused(r core.Reason) { c["reason "+string(r)]++ }
 func (c coverage) rule(r core.Rule)      { c["rule "+string(r)]++ }
 func (c coverage) fault(what string)     { c["fault: "+what]++ }
 
-// reasons notes why each table does not run, as each master sees it.
-func (c coverage) reasons(r *run) {
-	for _, p := range r.w.procs {
-		m, ok := p.machine.(*core.Master)
-		for _, t := range r.targets {
-			if ok {
-				c.refused(m.Why(t))
-			}
-		}
+// reasons notes why each table does not run, as a master sees it.
+func (c coverage) reasons(w *world, p *process) {
+	m, ok := p.machine.(*core.Master)
+	if !ok {
+		return
+	}
+	for _, t := range sortedKeys(w.lake.tables) {
+		c.refused(m.Why(t))
 	}
 }
 

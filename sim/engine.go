@@ -80,6 +80,7 @@ type attempt struct {
 	rows    map[string]string
 	marks   bool
 	sent    bool // it went to storage
+	behind  int  // by how many versions the look was stale that it was made on
 }
 
 func (w *world) startEngine(p *process, e core.StartEngine) {
@@ -146,7 +147,7 @@ func (w *world) work(en *engine, until core.MonoTime) {
 func (w *world) letGo(p *process, e core.LetGo) {
 	if en := p.engines[e.Target]; en != nil && en.exec.ID == e.Execution {
 		w.engineStep(en, en.script.writes, func() {
-			if !w.plot.commits(en, func() { w.commits(en) }) {
+			if !w.plot.commits(en, func() { w.commit(en) }) {
 				w.commits(en)
 			}
 		})
@@ -182,12 +183,16 @@ func (en *engine) strict() bool {
 
 // commit merges the plan into the base as it is now and asks the gate to put that.
 func (w *world) commit(en *engine) {
+	if !en.alive() {
+		return
+	}
 	t, ok := w.lake.tables[en.exec.Target]
 	if !ok || t.gone || w.lake.down {
 		w.endEngine(en, core.Failure{Code: core.CodeStorage, Detail: "the lake is away"})
 		return
 	}
-	head := t.head()
+	behind := w.faults.stale("engine", en.proc.name)
+	head := t.shown(behind)
 	if en.planned != nil && en.planned.schema != head.schema && en.script.real {
 		w.cover.rare("the schema changes between plan and commit")
 		w.endEngine(en, core.Failure{Code: core.CodeCommitConflict, Detail: "the schema has changed"})
@@ -198,7 +203,7 @@ func (w *world) commit(en *engine) {
 		w.endEngine(en, core.Failure{Code: core.CodeStale, Detail: "the marks are there already"})
 		return
 	}
-	a := &attempt{engine: en, target: en.exec.Target, table: t, body: head.BaseManifest, rows: maps.Clone(head.rows), marks: !en.script.two || en.rested}
+	a := &attempt{engine: en, target: en.exec.Target, table: t, body: head.BaseManifest, rows: maps.Clone(head.rows), marks: !en.script.two || en.rested, behind: behind}
 	a.body.Version, a.body.ReadVersion, a.body.Operation = head.Version+1, head.Version, core.OpUpdate
 	for i, in := range en.inputs {
 		if s := t.shard(in.Shard); s != nil {

@@ -141,7 +141,6 @@ func (r *run) flush(target core.Target, v int64) {
 	if v%8 == 0 {
 		n = 5
 	}
-	r.w.cover.reasons(r)
 	if r.meetsDrain(target) {
 		r.w.cover.rare("a drain meets a flush")
 	}

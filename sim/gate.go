@@ -33,7 +33,7 @@ func (w *world) brings(a *attempt, intent core.CommitIntent) {
 		w.attemptOver(a, 503)
 		return
 	}
-	behind := w.faults.stale("gate", who)
+	behind := max(a.behind, w.faults.stale("gate", who)) // both see the same old state, or the gate an older one
 	if a.table.gone {
 		w.attemptOver(a, 403)
 		return

@@ -18,7 +18,8 @@ func (r *run) things(v int64) []thing {
 	rates, w := r.profile.Rates, r.w
 	p, q := w.procs[int(v>>10)%len(w.procs)], w.procs[int(v>>34)%len(w.procs)]
 	t := r.targets[int(v>>14)%len(r.targets)]
-	d := time.Duration(1+(v>>18)%600) * time.Second
+	// Outages last from seconds to a quarter of an hour: most are short, or nothing else would ever go on.
+	d := time.Duration(1<<(v>>18%9)) * (time.Second + time.Duration(v>>21%1000)*time.Millisecond)
 	return []thing{
 		{rates.Process, "a process ends or starts", func() { r.endOrStart(p, v) }},
 		{rates.Pause, "a process is stopped for a while", func() { r.pause(p, d) }},
@@ -44,7 +45,6 @@ func (r *run) happen(v int64) {
 	if r.stage != storming {
 		return
 	}
-	r.w.cover.reasons(r)
 	things, total := r.things(v), 0
 	for _, th := range things {
 		total += th.weight

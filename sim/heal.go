@@ -53,8 +53,10 @@ func (r *run) heal() {
 		for _, q := range r.core {
 			delete(w.cuts, way{p.name, q.name}.String())
 		}
-		if old := w.process("old-" + p.name); old != nil {
-			w.kill(old) // the name of a process that is whole is its own
+		for _, old := range w.procs {
+			if old.name == "old-"+p.name {
+				w.kill(old) // the name of a process that is whole is its own
+			}
 		}
 		for _, t := range sortedKeys(p.engines) {
 			w.hears(p.engines[t])

@@ -19,16 +19,14 @@ func (r *run) operate(p *process, t core.Target, v int64) {
 			w.deliver(p, core.MergeRequested{Request: w.newRequest(), Target: t, Now: v>>33%2 == 0})
 			return
 		case 1:
-			if v>>33%2 == 0 {
-				w.deliver(p, core.AdoptRequested{Request: w.newRequest(), Target: t})
-			}
+			w.deliver(p, core.AdoptRequested{Request: w.newRequest(), Target: t})
 			return
 		}
 	}
 	switch now := r.policy(t); v >> 34 % 4 {
-	case 0, 1:
+	case 0:
 		r.mode(t, core.Draining)
-	case 2:
+	case 1, 2:
 		r.mode(t, r.rests(t))
 	default:
 		generations, seconds, pass := int(v>>38%6), v>>41%120, 1+int(v>>38%9)

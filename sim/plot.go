@@ -32,19 +32,22 @@ const (
 	// fenceAfterHandOver: a manifest never lands, its worker dies, and the master that fences first is stopped
 	// until somebody else has handed the table over.
 	fenceAfterHandOver
+	// hourWithoutKV: the KV goes away with a manifest under way, for more than an hour.
+	hourWithoutKV
+	// cancelUnheard: a person has the table adopted anew while an execution runs, and its worker hears that it is
+	// to end, but is not heard.
+	cancelUnheard
 	// freezeAgainstAdmit: no master reaches a healthy worker, and its engine wants to commit just when one of
 	// them freezes its execution.
 	freezeAgainstAdmit
 	// startAtQueueLimit: the requests to start arrive when the queue limit has run out.
 	startAtQueueLimit
-	// hourWithoutKV: the KV goes away with a manifest under way, for more than an hour.
-	hourWithoutKV
 	schemes
 )
 
 const (
 	plotEvery  = 12 * time.Minute // how often one may be set on a table
-	plotGiveUp = 20 * time.Minute
+	plotGiveUp = 25 * time.Minute
 )
 
 // scheming sets plots on a table from time to time.
@@ -58,7 +61,12 @@ func (r *run) scheming(t core.Target) {
 			if !often(d, r.profile.Rates.Plot) {
 				return 0
 			}
-			return 1 + d.Int64N(int64(schemes))
+			// The two races need luck besides, so they are tried more often.
+			v := d.Int64N(int64(schemes) + 4)
+			if v >= int64(schemes) {
+				v = int64(schemes) - 1 - v%2
+			}
+			return 1 + v
 		})
 		if v != 0 && r.w.plot == nil {
 			r.set(t, scheme(v-1))
@@ -73,11 +81,31 @@ func (r *run) set(t core.Target, what scheme) {
 		return time.Duration(r.src.jitter("plot", int64(most)))
 	}}
 	r.w.plot = p
+	r.stir(t)
 	r.w.after(plotGiveUp, func() {
 		if p.what != hourWithoutKV || p.exec == "" { // that one ends when the KV is back
 			p.end()
 		}
 	})
+}
+
+// stir sees to it that something is about to happen to a table: it is not draining, a generation is to be merged,
+// and two masters and two workers live.
+func (r *run) stir(t core.Target) {
+	if r.w.checks.draining(t) {
+		r.mode(t, core.Owned)
+	}
+	r.flush(t, 1)
+	masters, workers := 0, 0
+	for _, p := range r.w.procs {
+		n := &masters
+		if p.worker {
+			n = &workers
+		}
+		if *n++; p.machine == nil && *n <= 2 {
+			r.w.boot(p)
+		}
+	}
 }
 
 // lasts reports whether a plot is under way that has an end of its own.
@@ -163,8 +191,8 @@ func (p *plot) asking(t core.Txn) time.Duration {
 		return 0
 	}
 	p.w.after(time.Minute, p.end)
-	p.release(0)
-	return p.jitter(500 * time.Millisecond)
+	p.release(p.jitter(60 * time.Millisecond))
+	return p.jitter(120 * time.Millisecond)
 }
 
 // applied is told of each transaction that the KV has applied.
@@ -221,7 +249,20 @@ func (p *plot) started(en *engine) {
 	if p.is(freezeAgainstAdmit, en.exec.Target) && p.exec == "" {
 		p.exec = en.exec.ID
 		en.script = engineScript{real: true, quiet: true}
-		p.cut(en.proc.name)
+		for _, m := range p.masters() {
+			p.cut(way{m.name, en.proc.name})
+		}
+	}
+	if p.is(cancelUnheard, en.exec.Target) && p.exec == "" {
+		p.exec = en.exec.ID
+		en.script = engineScript{real: true, trickle: time.Minute}
+		for _, m := range p.masters() {
+			p.cut(way{en.proc.name, m.name})
+			p.w.after(time.Second+p.jitter(10*time.Second), func() {
+				p.w.deliver(m, core.AdoptRequested{Request: p.w.newRequest(), Target: p.target})
+			})
+		}
+		p.w.after(time.Minute, p.end)
 	}
 }
 
@@ -234,13 +275,19 @@ func (p *plot) commits(en *engine, commit func()) bool {
 	return true
 }
 
-// cut cuts all masters off from a worker.
-func (p *plot) cut(worker string) {
-	for _, from := range p.w.procs {
-		c := way{from.name, worker}
-		if _, master := from.machine.(*core.Master); master && !p.w.cuts[c.String()] {
-			p.w.cuts[c.String()] = true
-			p.cuts = append(p.cuts, c.String())
+func (p *plot) masters() (all []*process) {
+	for _, m := range p.w.procs {
+		if !m.worker {
+			all = append(all, m)
 		}
+	}
+	return all
+}
+
+// cut cuts a way until the plot ends.
+func (p *plot) cut(c way) {
+	if name := c.String(); !p.w.cuts[name] {
+		p.w.cuts[name] = true
+		p.cuts = append(p.cuts, name)
 	}
 }

@@ -31,6 +31,7 @@ type process struct {
 	// noAnswers: its requests arrive at the KV, and nothing comes back.
 	noAnswers bool
 	writes    []core.Written // what it writes, if it is a worker
+	worker    bool
 	seen      core.Revision
 	told      core.MonoTime // when the last of the changes that are on their way arrives
 	holding   string        // transactions of that name wait in its network
@@ -57,7 +58,7 @@ func (w *world) boot(p *process) {
 
 // twin starts a second process with the same name and address, while the first one still lives as "old-…".
 func (w *world) twin(p *process) {
-	second := &process{name: p.name, life: p.life, start: p.start, writes: p.writes}
+	second := &process{name: p.name, life: p.life, start: p.start, writes: p.writes, worker: p.worker}
 	p.name = "old-" + p.name
 	w.add(second)
 }

@@ -66,7 +66,7 @@ func newProfile(seed uint64, hours float64) Profile {
 	}
 	p := Profile{
 		Seed: seed, Hours: hours, Masters: 1 + r.IntN(3), Workers: 1 + r.IntN(4), Tables: 1 + r.IntN(3),
-		Shards: 1 + r.IntN(3), Slots: 1 + r.IntN(2), Pass: 1 + r.IntN(6),
+		Shards: 1 + r.IntN(3), Slots: 1 + r.IntN(3), Pass: 1 + r.IntN(6),
 		Limits: core.Limits{
 			Queue: span(time.Minute, 10*time.Minute), Execution: span(4*time.Minute, 20*time.Minute),
 			NoProgress: span(25*time.Second, 3*time.Minute), CancelGrace: span(8*time.Second, time.Minute),
@@ -80,7 +80,7 @@ func newProfile(seed uint64, hours float64) Profile {
 			Every:   span(4*time.Second, 40*time.Second),
 			Process: rate(100), Pause: rate(100), Cut: rate(100), KVDown: rate(50), LakeDown: rate(30),
 			Clock: rate(30), History: rate(12), Operator: rate(100), Compact: rate(40),
-			Pair: rate(100), Drain: rate(20), Schema: rate(60), Plot: rate(400),
+			Pair: rate(100), Drain: rate(20), Schema: rate(60), Plot: rate(600),
 			Write: span(5*time.Second, 3*time.Minute), Client: span(2*time.Second, time.Minute),
 		},
 	}

@@ -64,6 +64,7 @@ func about(t core.Txn, kind string) (core.Target, bool) {
 // noticed looks at a transaction that the KV has judged.
 func (w *world) noticed(p *process, e core.Commit, outcome core.Outcome) {
 	applied := outcome == core.Applied
+	w.cover.reasons(w, p)
 	if applied {
 		w.applied = e.Txn.Name
 		w.plot.applied(e.Txn)
@@ -82,6 +83,15 @@ func (w *world) noticed(p *process, e core.Commit, outcome core.Outcome) {
 			w.cover.rare("an Admit loses to a Freeze")
 		case frozen && now.End.Code == core.CodeQueueLimit:
 			w.cover.rare("a Start loses to the queue limit")
+		}
+	case "release":
+		t, _ := about(e.Txn, "execution/")
+		if h, ok := released(e.Txn); ok && applied && h.Merged {
+			for _, rec := range w.kv.Read(core.FailureRange(t)) {
+				if len(decode[core.FailureRecord](rec).BadShards) > 0 {
+					w.cover.rare("a bad shard beside good ones")
+				}
+			}
 		}
 	case "begin-adoption":
 		t, ok := about(e.Txn, "table/")

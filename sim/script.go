@@ -42,7 +42,7 @@ func (s *storm) script(who string) engineScript {
 		e.trickle, e.idle = 24*time.Hour, true // it only says that it lives
 	case 8:
 		e.two = true
-	case 9:
+	case 9, 12, 13, 14, 15:
 		e.rogue = 1 + int(v/16)%rogues
 	case 10:
 		e.fail = core.Failure{Code: core.CodeEngineKilled, Detail: "killed by signal 11"}

@@ -54,7 +54,7 @@ func newUneven(p Profile) (u Uneven) {
 		u.Size = core.Bytes(1 + r.IntN(20))
 	}
 	if some(3) {
-		u.Room = 1 + core.Bytes(r.IntN(60))
+		u.Room = 1 + core.Bytes(r.IntN(3*max(1, int(u.Size))))
 	}
 	if some(4) {
 		u.Memory = max(1, u.Size) + core.Bytes(r.IntN(20))

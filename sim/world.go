@@ -119,7 +119,7 @@ func (w *world) master(cfg core.MasterConfig) *process {
 
 func (w *world) addWorker(name string, cfg core.WorkerConfig) *process {
 	cfg.Endpoint, cfg.Address = core.Endpoint(name), name
-	return w.add(&process{name: name, writes: cfg.Writes, start: func(i core.Instance) machine {
+	return w.add(&process{name: name, worker: true, writes: cfg.Writes, start: func(i core.Instance) machine {
 		cfg.Instance = i
 		return core.NewWorker(cfg)
 	}})
