@@ -136,7 +136,7 @@ func (r *run) anew(target core.Target) {
 // client is a commit of a user's own program, often on a key that SSTables speak of too.
 func (r *run) client(target core.Target, v int64) {
 	t := r.w.lake.tables[target]
-	if t.gone {
+	if t.gone || r.w.plot.quiets(target) {
 		return
 	}
 	s := t.shards[int(v>>8)%len(t.shards)]

@@ -24,6 +24,12 @@ type plot struct {
 
 type scheme uint8
 
+// schemeNames are for the timeline.
+var schemeNames = [schemes]string{
+	"a put that lands late in the barrier", "a client that commits at each fence", "a fence after the hand-over",
+	"an hour without the KV", "a cancel that is not answered", "a freeze against an admit", "a start at the queue limit",
+}
+
 const (
 	// lateInBarrier: a manifest goes missing with its engine, and lands once its execution is frozen.
 	lateInBarrier scheme = iota
@@ -46,7 +52,7 @@ const (
 )
 
 const (
-	plotEvery  = 12 * time.Minute // how often one may be set on a table
+	plotEvery  = 7 * time.Minute // how often one may be set on a table
 	plotGiveUp = 25 * time.Minute
 )
 
@@ -81,6 +87,8 @@ func (r *run) set(t core.Target, what scheme) {
 		return time.Duration(r.src.jitter("plot", int64(most)))
 	}}
 	r.w.plot = p
+	r.w.cover.fault("plot: " + schemeNames[what])
+	r.w.say("---", "on %s awaits: %s", t, schemeNames[what])
 	r.stir(t)
 	r.w.after(plotGiveUp, func() {
 		if p.what != hourWithoutKV || p.exec == "" { // that one ends when the KV is back
@@ -111,6 +119,12 @@ func (r *run) stir(t core.Target) {
 // lasts reports whether a plot is under way that has an end of its own.
 func (p *plot) lasts() bool { return p != nil && p.what == hourWithoutKV && p.exec != "" }
 
+// begin takes an execution for the one that it is about.
+func (p *plot) begin(en *engine) {
+	p.exec = en.exec.ID
+	p.w.say("---", "to %s happens: %s", en.name(), schemeNames[p.what])
+}
+
 // end lets everything go.
 func (p *plot) end() {
 	if p == nil || p.over {
@@ -138,6 +152,11 @@ func (p *plot) release(after time.Duration) {
 	}
 }
 
+// quiets reports whether clients leave a table alone: their commits would take the version that the plot is about.
+func (p *plot) quiets(t core.Target) bool {
+	return p != nil && !p.over && p.target == t && p.exec != ""
+}
+
 // concerns reports whether a transaction is about the execution of its table.
 func (p *plot) concerns(t core.Txn) bool {
 	target, ok := about(t, "execution/")
@@ -163,18 +182,19 @@ func (p *plot) sent(a *attempt, fate putFate, land func()) (putFate, bool) {
 	switch p.what {
 	case lateInBarrier:
 		dies()
-		p.exec, p.held = en.exec.ID, append(p.held, land)
+		p.begin(en)
+		p.held = append(p.held, land)
 		return putFate{}, true
 	case clientAtFence:
 		dies()
-		p.exec = en.exec.ID
+		p.begin(en)
 		return putFate{never: true}, false
 	case fenceAfterHandOver:
-		p.exec = en.exec.ID
+		p.begin(en)
 		w.after(p.jitter(time.Second), func() { w.kill(en.proc) })
 		return putFate{never: true}, false
 	case hourWithoutKV:
-		p.exec = en.exec.ID
+		p.begin(en)
 		w.kvAway(time.Hour + p.jitter(15*time.Minute))
 		w.after(time.Hour+30*time.Minute, p.end)
 		return putFate{lands: time.Hour + p.jitter(20*time.Minute)}, false
@@ -247,14 +267,14 @@ func (p *plot) withholds(ev core.Event, arrive func()) bool {
 // started is told of each engine.
 func (p *plot) started(en *engine) {
 	if p.is(freezeAgainstAdmit, en.exec.Target) && p.exec == "" {
-		p.exec = en.exec.ID
+		p.begin(en)
 		en.script = engineScript{real: true, quiet: true}
 		for _, m := range p.masters() {
 			p.cut(way{m.name, en.proc.name})
 		}
 	}
 	if p.is(cancelUnheard, en.exec.Target) && p.exec == "" {
-		p.exec = en.exec.ID
+		p.begin(en)
 		en.script = engineScript{real: true, trickle: time.Minute}
 		for _, m := range p.masters() {
 			p.cut(way{en.proc.name, m.name})

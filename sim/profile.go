@@ -80,8 +80,8 @@ func newProfile(seed uint64, hours float64) Profile {
 			Every:   span(4*time.Second, 40*time.Second),
 			Process: rate(100), Pause: rate(100), Cut: rate(100), KVDown: rate(50), LakeDown: rate(30),
 			Clock: rate(30), History: rate(12), Operator: rate(100), Compact: rate(40),
-			Pair: rate(100), Drain: rate(20), Schema: rate(60), Plot: rate(600),
-			Write: span(5*time.Second, 3*time.Minute), Client: span(2*time.Second, time.Minute),
+			Pair: rate(100), Drain: rate(20), Schema: rate(60), Plot: rate(900),
+			Write: span(5*time.Second, 3*time.Minute), Client: span(time.Second, 2*time.Second) << r.IntN(10),
 		},
 	}
 	p.Uneven = newUneven(p)
