@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 	"time"
 
@@ -67,9 +68,11 @@ func closed(tv *TargetView) bool {
 // worker while nothing changes. Those on which the target has failed come last.
 func (m *Master) pick(at Moment, t Target, wants need) (Seen[WorkerRecord], Reason) {
 	var best Seen[WorkerRecord]
-	reason, busy := ReasonNoWorker, false
+	reason, waits := ReasonNoWorker, math.MaxInt // the least shunned of those that have no room only now
+	queue := m.limits(t).Queue
+	shun := func(e Endpoint) int { return m.track(t).shun(at, e, queue) }
 	better := func(a, b Endpoint) bool {
-		if x, y := m.track(t).shun(a), m.track(t).shun(b); x != y && !guard.Out(guard.FailedWorkersLast) {
+		if x, y := shun(a), shun(b); x != y && !guard.Out(guard.FailedWorkersLast) {
 			return x < y
 		}
 		return weight(t, a) > weight(t, b)
@@ -82,13 +85,15 @@ func (m *Master) pick(at Moment, t Target, wants need) (Seen[WorkerRecord], Reas
 		switch {
 		case why != ReasonNone:
 			reason = nearest(reason, why)
-			busy = busy || full(why) && mode == Owned && m.track(t).shun(w.Value.Endpoint) < 0
+			if full(why) && mode == Owned {
+				waits = min(waits, shun(w.Value.Endpoint))
+			}
 		case mode != Owned:
 		case !best.Present() || better(w.Value.Endpoint, best.Value.Endpoint):
 			best = w
 		}
 	}
-	if !best.Present() || busy && m.track(t).shun(best.Value.Endpoint) >= 0 && m.track(t).spares(at, m.limits(t).Queue) {
+	if !best.Present() || waits < shun(best.Value.Endpoint) && m.track(t).spares(at, queue) {
 		return Seen[WorkerRecord]{}, reason
 	}
 	return best, ReasonNone

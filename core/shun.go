@@ -22,6 +22,7 @@ const shunFor = time.Hour
 type shunned struct {
 	endpoint Endpoint
 	at       MonoTime
+	started  bool // it had begun: perhaps the data was bad, and not the worker
 }
 
 // last is what a master has seen of the execution that a target had last.
@@ -60,13 +61,19 @@ func (tr *track) ended(at Moment, tv *TargetView) {
 		return s.endpoint == l.endpoint || at.Mono.Since(s.at) > shunFor
 	})
 	if !l.started || tv.charged() > l.attempts {
-		tr.shunned = append(tr.shunned, shunned{l.endpoint, at.Mono})
+		tr.shunned = append(tr.shunned, shunned{l.endpoint, at.Mono, l.started})
 	}
 }
 
-// shun is how much a worker is shunned: -1 for one that is not, else more the later it failed.
-func (tr *track) shun(e Endpoint) int {
-	return slices.IndexFunc(tr.shunned, func(s shunned) bool { return s.endpoint == e })
+// shun is how much a worker is shunned: -1 for one that is not, else more the later it failed. One that has not
+// even begun comes last for twice the queue limit that it has cost: a shard that nobody can merge makes all
+// workers fail, and those that answer must not be passed by for one that doesn't each time.
+func (tr *track) shun(at Moment, e Endpoint, queue time.Duration) int {
+	i := slices.IndexFunc(tr.shunned, func(s shunned) bool { return s.endpoint == e })
+	if i >= 0 && !tr.shunned[i].started && at.Mono.Since(tr.shunned[i].at) < 2*queue && !guard.Out(guard.SilentComesLast) {
+		i += len(tr.shunned)
+	}
+	return i
 }
 
 // spares reports whether a shunned worker is passed by while others are busy: for as long as a reservation that

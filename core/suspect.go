@@ -35,7 +35,8 @@ func (r FailureRecord) Suspecting(e Execution, f Failure) FailureRecord {
 	switch {
 	case len(e.Plan) > 1:
 		r.Suspects, r.Split = slices.Clone(e.Plan), r.Split+1
-	case r.Split > 0 || r.alone(e.Plan[0].Shard) != nil:
+	case r.Split > 0 || r.alone(e.Plan[0].Shard) != nil || len(e.Shards) > 1 && !guard.Out(guard.OneOfManyIsSuspected):
+		// It stood alone, be it that the limits of a pass have left no more room. The others must not wait for it.
 		r = r.isolated(e.Plan[0], f)
 	}
 	return r

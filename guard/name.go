@@ -84,6 +84,7 @@ const (
 	StartAnswersNothing       Name = "start-answers-nothing"        // the answer to a start does not say that a worker knows nothing
 	NoGenerationGap           Name = "no-generation-gap"            // a pass takes no generation after a missing one
 	FailedWorkersLast         Name = "failed-workers-last"          // a worker on which a target has failed is chosen last
+	SilentComesLast           Name = "silent-comes-last"            // a worker that did not even begin is chosen after those that failed
 	WritersFirst              Name = "writers-first"                // what a live worker writes goes to that worker and its budget
 	HealthyEndpointsFirst     Name = "healthy-endpoints-first"      // a failed endpoint lets the healthy ones go first
 	FailedWritersArePassedBy  Name = "failed-writers-passed-by"     // a writer that fails again and again does not keep its shards
@@ -95,6 +96,7 @@ const (
 	MemoryIsRemembered        Name = "memory-is-remembered"         // a pass that ran out of memory bounds those after it
 	FailedPassIsHalved        Name = "failed-pass-is-halved"        // a pass that failed without a culprit is halved by shard
 	HintIsKeptTrue            Name = "hint-is-kept-true"            // a worker's hint that stands otherwise than it wrote it is written again
+	OneOfManyIsSuspected      Name = "one-of-many-is-suspected"     // a shard whose pass had room for no other one waits alone when it fails
 	RoomIsAdvertised          Name = "room-is-advertised"           // a table is reserved only for a worker with a free slot and bytes
 	SelfMergeIsDirect         Name = "self-merge-is-direct"         // a worker merges a table itself only in direct mode
 	DemandHasAThreshold       Name = "demand-has-a-threshold"       // less than is worth a merge is not asked for

@@ -24,7 +24,9 @@ type checks struct {
 	progress map[core.ExecutionID]core.MonoTime // when completed work was recorded last
 	// noProgress is the limit that the fleet has; 0 turns off what needs it.
 	noProgress, mayRun time.Duration
-	leastPatience      time.Duration // the shortest of these limits that a master has
+	leastPatience      time.Duration          // the shortest of these limits that a master has
+	longest            time.Duration          // the limit on no progress of the process that has the longest
+	leapt              map[core.Instance]bool // whose monotonic clock has shown more time than had passed
 	began              map[core.ExecutionID]core.MonoTime
 	broken             []string
 	// untouched: nobody changes history behind our back, so no table may be said to have been replaced,
@@ -39,9 +41,9 @@ func newChecks(w *world) *checks {
 	c := &checks{
 		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
 		progress: map[core.ExecutionID]core.MonoTime{},
-		began:    map[core.ExecutionID]core.MonoTime{},
-		merged:   map[core.Target]int{},
-		targets:  map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(),
+		began:    map[core.ExecutionID]core.MonoTime{}, leapt: map[core.Instance]bool{},
+		merged:  map[core.Target]int{},
+		targets: map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(),
 	}
 	w.kv.observe = c.transaction
 	return c
@@ -79,8 +81,13 @@ func (c *checks) landed(a *attempt) {
 	if c.admitted[a.engine.exec.ID] < a.body.Version {
 		c.fail(3, "v%d of %s landed, admitted was v%d", a.body.Version, a.engine.exec.ID, c.admitted[a.engine.exec.ID])
 	}
-	if !a.body.MemWAL {
+	switch was := a.table.shown(1); {
+	case !a.body.MemWAL:
 		c.fail(4, "v%d of %s has lost the MemWAL index, and with it every mark", a.body.Version, a.target)
+	case a.body.TableID != was.TableID || a.body.Scheme != was.Scheme || a.body.UnknownFlags != was.UnknownFlags:
+		c.fail(4, "v%d of %s is another table's", a.body.Version, a.target)
+	case a.body.Operation != core.OpUpdate:
+		c.fail(4, "v%d of %s is a commit of kind %s", a.body.Version, a.target, a.body.Operation)
 	}
 	if e.Phase == core.Recovering {
 		c.w.cover.rare("a late put lands during the barrier")
@@ -100,6 +107,9 @@ func (c *checks) fencing(f core.PutFence) {
 // transaction checks one applied transaction against what its keys held before.
 func (c *checks) transaction(t core.Txn, before map[string]core.Record) {
 	for _, op := range t.Then {
+		if op.Op != core.OpPut {
+			c.deleted(t, op, before)
+		}
 		kind, _, _ := strings.Cut(strings.TrimPrefix(op.Key, core.Root), "/")
 		switch kind {
 		case "execution":
@@ -155,8 +165,8 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 			c.fail(2, "%s recovered at v%d, admitted was v%d", now.ID, tb.head().Version, c.admitted[now.ID])
 		}
 	}
-	if _, latched := before[core.ModeKey(now.Target)]; t.Name == "reserve" && now.Kind == core.KindSelf && latched {
-		c.fail(6, "%s was reserved by a worker while %s is latched", now.ID, now.Target)
+	if t.Name == "reserve" && now.Kind == core.KindSelf && c.owned(now.Target) {
+		c.fail(6, "%s was reserved by a worker while %s is owned", now.ID, now.Target)
 	}
 	if t.Name == "reserve" && c.draining(now.Target) {
 		c.fail(6, "%s was reserved while %s is draining", now.ID, now.Target)
@@ -167,7 +177,7 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 	case t.Name == "start":
 		c.began[now.ID] = c.w.now
 	case t.Name == "finish" && now.End != nil && now.End.Code == core.CodeTimeLimit:
-		if ran := c.w.now.Since(c.began[now.ID]); ran < c.mayRun*4/5 {
+		if ran := c.w.now.Since(c.began[now.ID]); ran < c.mayRun*4/5 && !c.leapt[now.Instance] {
 			c.fail(7, "%s is ended for its time after %v", now.ID, ran)
 		}
 	}
@@ -194,6 +204,11 @@ func (c *checks) remember(e core.ExecutionID) {
 	delete(c.began, old)
 }
 
+// owned reports whether a latch or a policy keeps a table from being merged by its writers.
+func (c *checks) owned(t core.Target) bool {
+	return Get[core.Latch](c.w.kv, core.ModeKey(t)).Mode == core.Owned || Get[core.Policy](c.w.kv, core.PolicyKey(t)).Mode == core.Owned
+}
+
 func (c *checks) draining(t core.Target) bool {
 	return Get[core.Latch](c.w.kv, core.ModeKey(t)).Mode == core.Draining ||
 		Get[core.Policy](c.w.kv, core.PolicyKey(t)).Mode == core.Draining
@@ -213,7 +228,12 @@ func (c *checks) admit(op core.Op, before map[string]core.Record) {
 	}
 	c.open[target] = w.Execution
 	c.admitted[w.Execution] = max(c.admitted[w.Execution], w.Of(core.Base))
-	if c.w.kvDown {
-		c.fail(9, "admitted v%d to %s while the KV is down", w.Of(core.Base), w.Execution)
+}
+
+// letThrough checks that a commit goes to storage only after the KV has recorded its version, which it can't
+// while it is down.
+func (c *checks) letThrough(a *attempt) {
+	if e := a.engine.exec.ID; c.admitted[e] < a.body.Version {
+		c.fail(9, "v%d of %s goes to storage, and the KV has recorded v%d", a.body.Version, e, c.admitted[e])
 	}
 }

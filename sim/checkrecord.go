@@ -72,7 +72,7 @@ func (c *checks) idle(en *engine) {
 		return // its worker hears nothing of it
 	}
 	since := c.w.now.Since(max(en.worked, en.proc.woke))
-	if c.noProgress > 0 && since > c.noProgress*5/4+time.Minute {
+	if c.noProgress > 0 && since > max(c.noProgress, c.longest)*5/4+time.Minute {
 		c.fail(7, "%s goes on %v after it completed anything, by its heartbeats alone", en.name(), since)
 	}
 }

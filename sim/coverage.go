@@ -18,7 +18,19 @@ func (c coverage) rare(what string)      { c["rare: "+what]++ }
 func (c coverage) refused(r core.Reason) { c["reason "+string(r)]++ }
 func (c coverage) rule(r core.Rule)      { c["rule "+string(r)]++ }
 func (c coverage) fault(what string)     { c["fault: "+what]++ }
-func (c coverage) merges() int           { return c["merged"] }
+
+// reasons notes why each table does not run, as a master sees it.
+func (c coverage) reasons(w *world, p *process) {
+	m, ok := p.machine.(*core.Master)
+	if !ok {
+		return
+	}
+	for _, t := range sortedKeys(w.lake.tables) {
+		c.refused(m.Why(t))
+	}
+}
+
+func (c coverage) merges() int { return c["merged"] }
 
 // kindOf is the name of an event's or an effect's type; the switch spares the frequent ones a detour.
 func kindOf(v any) string {

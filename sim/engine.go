@@ -33,8 +33,7 @@ type engineScript struct {
 	// writes is how long it takes from its plan to its commit.
 	writes time.Duration
 	idle   bool
-	// rogue engines commit what they may not: 1 a version after a gap, 2 marks beyond their plan, 3 a table
-	// without its MemWAL index.
+	// rogue engines commit what they may not: see misdeed.
 	rogue int
 	// quiet engines report nothing before their plan.
 	quiet bool
@@ -81,6 +80,7 @@ type attempt struct {
 	rows    map[string]string
 	marks   bool
 	sent    bool // it went to storage
+	behind  int  // by how many versions the look was stale that it was made on
 }
 
 func (w *world) startEngine(p *process, e core.StartEngine) {
@@ -89,7 +89,9 @@ func (w *world) startEngine(p *process, e core.StartEngine) {
 		en.script = w.faults.script(p.name)
 	}
 	p.engines[e.Execution.Target] = en
+	w.plot.started(en)
 	w.engineStep(en, 0, func() {
+		bad, isBad := w.corrupt(en)
 		switch {
 		case en.script.silent || en.script.deaf:
 			w.cover.rare("an engine hangs")
@@ -99,6 +101,8 @@ func (w *world) startEngine(p *process, e core.StartEngine) {
 			w.endEngine(en, core.Failure{Code: core.CodeEngineOOM, Detail: "out of memory"})
 		case en.script.chokes != "" && slices.ContainsFunc(en.exec.Plan, func(p core.ShardPlan) bool { return p.Shard == en.script.chokes }):
 			w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "killed by signal 11"})
+		case isBad:
+			w.endEngine(en, bad)
 		case en.script.lying:
 			w.endEngine(en, core.Failure{})
 		default:
@@ -107,10 +111,15 @@ func (w *world) startEngine(p *process, e core.StartEngine) {
 	})
 }
 
+// alive reports whether an engine lives, and the worker that it is a child of.
+func (en *engine) alive() bool {
+	return !en.dead && en.proc.life == en.life && en.proc.machine != nil
+}
+
 // engineStep lets an engine go on after a while, if it still lives then.
 func (w *world) engineStep(en *engine, d time.Duration, do func()) {
 	w.after(d+100*time.Millisecond+w.faults.delay("engine", en.proc.name), func() {
-		if !en.dead && en.proc.life == en.life && en.proc.machine != nil {
+		if en.alive() {
 			do()
 		}
 	})
@@ -137,7 +146,11 @@ func (w *world) work(en *engine, until core.MonoTime) {
 
 func (w *world) letGo(p *process, e core.LetGo) {
 	if en := p.engines[e.Target]; en != nil && en.exec.ID == e.Execution {
-		w.engineStep(en, en.script.writes, func() { w.commit(en) })
+		w.engineStep(en, en.script.writes, func() {
+			if !w.plot.commits(en, func() { w.commit(en) }) {
+				w.commits(en)
+			}
+		})
 	}
 }
 
@@ -170,18 +183,27 @@ func (en *engine) strict() bool {
 
 // commit merges the plan into the base as it is now and asks the gate to put that.
 func (w *world) commit(en *engine) {
+	if !en.alive() {
+		return
+	}
 	t, ok := w.lake.tables[en.exec.Target]
-	if !ok || w.lake.down {
+	if !ok || t.gone || w.lake.down {
 		w.endEngine(en, core.Failure{Code: core.CodeStorage, Detail: "the lake is away"})
 		return
 	}
-	head := t.head()
+	behind := w.faults.stale("engine", en.proc.name)
+	head := t.shown(behind)
+	if en.planned != nil && en.planned.schema != head.schema && en.script.real {
+		w.cover.rare("the schema changes between plan and commit")
+		w.endEngine(en, core.Failure{Code: core.CodeCommitConflict, Detail: "the schema has changed"})
+		return
+	}
 	if stale(en, head.Marks) && en.script.real {
 		w.cover.rare("an engine finds its pass stale")
 		w.endEngine(en, core.Failure{Code: core.CodeStale, Detail: "the marks are there already"})
 		return
 	}
-	a := &attempt{engine: en, target: en.exec.Target, table: t, body: head.BaseManifest, rows: maps.Clone(head.rows), marks: !en.script.two || en.rested}
+	a := &attempt{engine: en, target: en.exec.Target, table: t, body: head.BaseManifest, rows: maps.Clone(head.rows), marks: !en.script.two || en.rested, behind: behind}
 	a.body.Version, a.body.ReadVersion, a.body.Operation = head.Version+1, head.Version, core.OpUpdate
 	for i, in := range en.inputs {
 		if s := t.shard(in.Shard); s != nil {
@@ -193,23 +215,21 @@ func (w *world) commit(en *engine) {
 	}
 	en.tries++
 	en.open = a
-	switch en.script.rogue {
-	case 1:
-		a.body.Version++
-	case 2:
-		for _, p := range en.exec.Plan {
-			a.body.Marks = a.body.Marks.With(p.Shard, p.Last+1)
-		}
-	case 3:
-		a.body.MemWAL = false
+	intent := core.CommitIntent{Target: en.exec.Target, Execution: en.exec.ID}
+	en.misdeed(a)
+	intent.Name, intent.Body = core.ManifestName{Version: a.body.Version, Scheme: a.body.Scheme}, a.body
+	if en.script.rogue == rogueBody {
+		intent.Body.Version++
 	}
-	request := w.newRequest()
-	w.gate[request], a.request = a, request
-	w.deliver(en.proc, core.CommitRequested{Request: request, Intent: core.CommitIntent{
-		Target: en.exec.Target, Execution: en.exec.ID,
-		Name:   core.ManifestName{Version: a.body.Version, Scheme: a.body.Scheme},
-		Latest: head.BaseManifest, Body: a.body,
-	}})
+	if gap := w.faults.gap(en.proc.name); gap > 0 {
+		w.after(gap, func() {
+			if en.alive() {
+				w.brings(a, intent)
+			}
+		})
+		return
+	}
+	w.brings(a, intent)
 }
 
 // stale reports whether the marks stand where the pass would put them, or above.

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/sluice-data/sluice/core"
@@ -18,6 +19,8 @@ type run struct {
 	copies  map[core.Target]*table // older copies of tables, as backups hold them
 	names   [2]string              // the master and the worker that will be whole after the faults
 	core    []*process             // they, then: whoever has the name
+	broken  []string               // what is broken for good by then
+	turns   int                    // of operators, over tables that may be direct or owned
 	stage   period
 }
 
@@ -33,33 +36,49 @@ const (
 // newRun makes the fleet of a profile.
 func newRun(p Profile, src *source, record *Recording) *run {
 	r := &run{profile: p, src: src, w: newWorld(), targets: p.targets(), copies: map[core.Target]*table{}}
-	r.storm = &storm{src: src, rates: p.Rates, stalls: p.Stalls, over: true}
+	r.storm = &storm{src: src, rates: p.Rates, memory: p.Uneven.Memory, stalls: p.Stalls, over: true}
 	w := r.w
 	w.faults = r.storm.weather()
 	w.quietly, w.record = true, record
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
 	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution
 	w.checks.leastPatience = p.Limits.NoProgress
+	w.checks.longest = p.Limits.NoProgress * time.Duration(100+p.Uneven.Spread) / 100
 	draw := rand.New(rand.NewPCG(p.Seed, 0xf1ee7))
 	for _, t := range r.targets {
 		w.lake.place(t, newTable(1+draw.IntN(p.Shards)))
+		r.spoil(t)
 	}
-	declares := core.Declaration{Owned: r.targets}
+	u, own := p.Uneven, rand.New(rand.NewPCG(p.Seed, 0x0_f1ee7))
 	for i := range p.Masters {
-		limits := p.Limits
-		if p.Hasty && i == 0 {
-			limits = hasty(limits)
-			w.checks.leastPatience = limits.NoProgress
+		last := i == p.Masters-1
+		cfg := core.MasterConfig{ID: fmt.Sprintf("m%d", i+1), Declares: r.declares(u.Silent && last), Limits: u.limits(own, p.Limits)}
+		if !last {
+			cfg.Trigger = u.Trigger
 		}
-		r.clock(draw, w.addMaster(fmt.Sprintf("m%d", i+1), declares, limits))
+		if p.Hasty && i == 0 {
+			cfg.Limits = hasty(cfg.Limits)
+		}
+		w.checks.leastPatience = min(w.checks.leastPatience, cfg.Limits.NoProgress)
+		r.clock(draw, w.master(cfg))
 	}
 	for i := range p.Workers {
-		r.clock(draw, w.addWorker(fmt.Sprintf("w%d", i+1), core.WorkerConfig{
-			Declares: declares, Limits: p.Limits, Slots: p.Slots, Pass: core.PassLimits{Generations: p.Pass}, Writes: r.writes(i),
-		}))
+		cfg := core.WorkerConfig{
+			Declares: r.declares(false), Limits: u.limits(own, p.Limits), Slots: p.Slots, Bytes: u.Room, Pass: r.pass(own), Writes: r.writes(i), Self: r.self(own),
+		}
+		if u.Unsafe && i == p.Workers-1 {
+			cfg.Unsafe = "put-if-absent overwrites"
+		}
+		r.clock(draw, w.addWorker(fmt.Sprintf("w%d", i+1), cfg))
 	}
-	r.names = [2]string{w.procs[draw.IntN(p.Masters)].name, w.procs[p.Masters+draw.IntN(p.Workers)].name}
+	able := p.Workers
+	if u.Unsafe {
+		able--
+	}
+	r.names = [2]string{w.procs[draw.IntN(p.Masters)].name, w.procs[p.Masters+draw.IntN(able)].name}
 	for _, t := range r.targets {
+		r.scheming(t)
+		r.reads(t)
 		r.every("writer/"+string(t), p.Rates.Write, func(v int64) { r.flush(t, v) })
 		r.every("client/"+string(t), p.Rates.Client, func(v int64) { r.client(t, v) })
 	}
@@ -71,7 +90,7 @@ func newRun(p Profile, src *source, record *Recording) *run {
 // some of them.
 func (r *run) writes(worker int) (out []core.Written) {
 	draw := rand.New(rand.NewPCG(r.profile.Seed, 0x5c41be5))
-	if draw.IntN(2) == 0 {
+	if draw.IntN(2) == 0 && r.profile.Uneven.Direct == 0 {
 		return nil
 	}
 	for _, t := range r.targets {
@@ -112,39 +131,44 @@ func (r *run) every(name string, gap time.Duration, do func(v int64)) {
 	})
 }
 
-// mostPending is where the writers of a table wait: more would only make runs slow.
-const mostPending = 150
+// mostPending is where the writers of a shard wait: more would only make runs slow.
+const mostPending = 60
 
 // flush adds a generation to a shard of a table, or a few.
 func (r *run) flush(target core.Target, v int64) {
 	t := r.w.lake.tables[target]
 	s := t.shards[int(v/8)%len(t.shards)]
 	n := 1
-	if t.pending() >= mostPending {
+	if t.gone || len(s.above(t.head().Marks.Of(s.id))) >= mostPending {
 		return
 	}
 	if v%8 == 0 {
 		n = 5
 	}
-	for range n {
+	if r.meetsDrain(target) {
+		r.w.cover.rare("a drain meets a flush")
+	}
+	for i := range n {
 		t.flush(s)
+		last := &s.sstables[len(s.sstables)-1]
+		if size, measured := r.size(v >> i); measured {
+			last.size = size
+		} else {
+			last.size = core.Unmeasured
+		}
 	}
 	r.w.cover["flushes"] += n
+	r.flushed(target, s.id)
 	r.w.checks.step()
 }
 
-// client is a commit of a user's own program, often on a key that SSTables speak of too.
-func (r *run) client(target core.Target, v int64) {
-	t := r.w.lake.tables[target]
-	s := t.shards[int(v>>8)%len(t.shards)]
-	key, value := fmt.Sprintf("%s/%d", s.id, (v>>16)%12), fmt.Sprintf("client %d", t.rows)
-	t.rows++
-	switch v % 4 {
-	case 0:
-		key = fmt.Sprintf("client/%d", (v>>16)%12)
-	case 1:
-		value = ""
+// flushed tells the worker that writes a shard.
+func (r *run) flushed(target core.Target, s core.ShardID) {
+	for _, p := range r.w.procs {
+		for _, written := range p.writes {
+			if written.Target == target && slices.Contains(written.Shards, s) {
+				r.w.deliver(p, core.Flushed{Target: target})
+			}
+		}
 	}
-	t.edit(key, value)
-	r.w.checks.step()
 }

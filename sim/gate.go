@@ -11,6 +11,39 @@ import (
 // and says what became of it. What it says is definite only after storage's own yes, or after the version
 // was read back.
 
+// commits has an engine commit, after it has written its files, which the gate sees.
+func (w *world) commits(en *engine) {
+	if !en.alive() {
+		return
+	}
+	if en.script.real {
+		w.deliver(en.proc, core.Worked{Target: en.exec.Target, Execution: en.exec.ID, Writes: 1, Bytes: 1})
+	}
+	if en.alive() {
+		w.commit(en)
+	}
+}
+
+// brings brings a commit before the gate, which looks at the table first.
+func (w *world) brings(a *attempt, intent core.CommitIntent) {
+	en := a.engine
+	who := en.proc.name
+	if w.faults.blind("gate", who) || w.lake.down {
+		w.cover.rare("a gate can't look at the table")
+		w.attemptOver(a, 503)
+		return
+	}
+	behind := max(a.behind, w.faults.stale("gate", who)) // both see the same old state, or the gate an older one
+	if a.table.gone {
+		w.attemptOver(a, 403)
+		return
+	}
+	intent.Latest = a.table.shown(behind).BaseManifest
+	a.request = w.newRequest()
+	w.gate[a.request] = a
+	w.deliver(en.proc, core.CommitRequested{Request: a.request, Intent: intent})
+}
+
 // gateAnswered does what the gate does with a verdict.
 func (w *world) gateAnswered(p *process, e core.AnswerCommit) {
 	a := w.gate[e.Request]
@@ -25,6 +58,7 @@ func (w *world) gateAnswered(p *process, e core.AnswerCommit) {
 		return
 	}
 	a.sent = true
+	w.checks.letThrough(a)
 	life := p.life
 	if w.holding {
 		w.heldPut = append(w.heldPut, func() { w.answered(p, life, e.Request, a, w.put(a), false) })
@@ -44,10 +78,10 @@ func (w *world) gateAnswered(p *process, e core.AnswerCommit) {
 
 // send gives a manifest to storage, with the fate that it has there.
 func (w *world) send(p *process, life int, request core.RequestID, a *attempt) {
-	fate := w.faults.put(p.name)
 	op := w.history.put(a)
 	outcome := core.Unknown
 	a.table.flying++
+	fate, kept := w.faults.put(p.name), false
 	if a.engine.script.dies {
 		w.after(time.Millisecond, func() {
 			w.cover.rare("an engine dies while its commit is in storage")
@@ -63,9 +97,12 @@ func (w *world) send(p *process, life int, request core.RequestID, a *attempt) {
 		outcome = w.put(a)
 		w.history.stored(op, a, outcome)
 	}
-	if fate.lands == 0 {
+	fate, kept = w.plot.sent(a, fate, land)
+	switch {
+	case kept: // until its moment
+	case fate.lands == 0:
 		land()
-	} else {
+	default:
 		w.after(fate.lands, land)
 	}
 	wait := w.faults.delay("put", p.name)
@@ -95,7 +132,7 @@ func (w *world) interpret(p *process, a *attempt, fate putFate, outcome core.Out
 		return core.Applied
 	}
 	t := w.lake.tables[a.target]
-	if w.lake.down || t == nil || w.faults.blind(p.name) {
+	if w.lake.down || t == nil || t.gone || w.faults.blind("head", p.name) {
 		return core.Unknown
 	}
 	i := slices.IndexFunc(t.versions, func(v version) bool { return v.Version == a.body.Version })
@@ -115,7 +152,7 @@ func (a *attempt) by() string { return a.engine.name() }
 // put is the storage's put-if-absent.
 func (w *world) put(a *attempt) core.Outcome {
 	t := w.lake.tables[a.target]
-	if t == nil || t != a.table || !t.publish(a.body, a.rows, a.by()) {
+	if t == nil || t != a.table || t.gone || !t.publish(a.body, a.rows, a.by()) {
 		w.say("lake", "%s: put v%d of %s refused: exists", a.target, a.body.Version, a.by())
 		return core.NotApplied
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,9 @@ func (r *run) heal() {
 	w := r.w
 	r.stage = healed
 	r.storm.whole = map[string]bool{}
-	w.kvDown, w.lake.down = false, false
+	w.plot.end()
+	w.kvBack()
+	w.lake.down = false
 	r.core = []*process{w.process(r.names[0]), w.process(r.names[1])}
 	for _, p := range r.core {
 		r.storm.whole[p.name] = true
@@ -41,28 +44,39 @@ func (r *run) heal() {
 		case p.paused:
 			w.resume(p)
 		}
+		if p.drained() { // whoever drains a worker stops it and starts another
+			w.kill(p)
+			w.boot(p)
+		}
 		w.heal(p)
-	}
-	for _, p := range w.procs {
-		if strings.HasPrefix(p.name, "old-") {
-			w.kill(p) // a name has one process in the end
+		for _, q := range r.core {
+			delete(w.cuts, way{p.name, q.name}.String())
+		}
+		for _, old := range w.procs {
+			if old.name == "old-"+p.name {
+				w.kill(old) // the name of a process that is whole is its own
+			}
 		}
 		for _, t := range sortedKeys(p.engines) {
 			w.hears(p.engines[t])
 		}
 	}
+	r.broken = r.scars()
 	w.changed()
 	r.tend()
 }
 
-// tend is the operator of the end: every table is to be owned, and one whose history a person has changed
-// is adopted anew by that person's word.
+// tend is the operator of the end: every table that a process declares is owned, as is every second of the
+// others; and one whose history a person has changed is adopted anew by that person's word.
 func (r *run) tend() {
 	w := r.w
 	for _, t := range r.targets {
-		latch, policy := Get[core.Latch](w.kv, core.ModeKey(t)), Get[core.Policy](w.kv, core.PolicyKey(t))
-		if latch.Mode == core.Draining || policy.Mode != "" && policy.Mode != core.Owned {
-			r.mode(t, core.Owned)
+		if w.lake.tables[t].gone {
+			r.anew(t)
+		}
+		latch := cmp.Or(Get[core.Latch](w.kv, core.ModeKey(t)).Mode, core.Direct)
+		if want := r.ends(t); latch != want || r.policy(t) != (core.Policy{Mode: want}) {
+			r.mode(t, want)
 		}
 		for _, f := range w.kv.Read(core.FailureRange(t)) {
 			switch decode[core.FailureRecord](f).Code {
@@ -74,6 +88,31 @@ func (r *run) tend() {
 		}
 	}
 	w.after(2*time.Minute, r.tend)
+}
+
+// ends is the mode that a table has in the end.
+func (r *run) ends(t core.Target) core.Mode {
+	if r.direct(t) && slices.Index(r.targets, t)%2 == 0 {
+		return core.Direct
+	}
+	return core.Owned
+}
+
+// waiting is how many generations of a table are to be merged in the end: those of shards that can be, and of a
+// direct table those that the worker writes which is whole.
+func (r *run) waiting(t core.Target) (n int) {
+	tb, u := r.w.lake.tables[t], r.profile.Uneven
+	for _, s := range tb.shards {
+		pending := s.above(tb.head().Marks.Of(s.id))
+		blocked := slices.ContainsFunc(pending, func(st sstable) bool {
+			return s.corrupt > 0 && st.generation >= s.corrupt || u.Largest > 0 && st.size > u.Largest
+		})
+		written := slices.ContainsFunc(r.core[1].writes, func(w core.Written) bool { return w.Target == t && slices.Contains(w.Shards, s.id) })
+		if !blocked && (written || r.ends(t) == core.Owned) {
+			n += len(pending)
+		}
+	}
+	return n
 }
 
 // patience is how long the end may take: an hour beyond the longest backoff that is due. Each worker that
@@ -102,10 +141,10 @@ func (r *run) patience() time.Duration {
 	return time.Hour + time.Duration(longest)*time.Millisecond + time.Duration(others)*attempt
 }
 
-// quiet reports whether everything is merged and nobody owns a table.
+// quiet reports whether everything is merged that can be, and nobody owns a table.
 func (r *run) quiet() bool {
 	for _, t := range r.targets {
-		if r.w.lake.tables[t].pending() > 0 || r.w.kv.Get(core.OwnerKey(t)).Mod != 0 {
+		if r.waiting(t) > 0 || r.w.kv.Get(core.OwnerKey(t)).Mod != 0 {
 			return false
 		}
 	}
@@ -127,16 +166,14 @@ func (r *run) state() string {
 		}
 	}
 	for _, p := range r.w.procs {
-		what := []string{p.name}
-		for _, is := range []struct {
-			so   bool
-			name string
-		}{{slices.Contains(r.core, p), "whole"}, {p.machine == nil, "dead"}, {p.paused, "stopped"}, {p.noKV, "cut off from the KV"}, {p.noRPC, "cut off from the others"}} {
-			if is.so {
-				what = append(what, is.name)
-			}
+		what := append([]string{p.name}, p.ails()...)
+		if slices.Contains(r.core, p) {
+			what = append(what, "whole")
 		}
-		b.WriteString(strings.Join(what, " ") + "\n")
+		b.WriteString(strings.Join(what, ", ") + "\n")
+	}
+	for _, c := range sortedKeys(r.w.cuts) {
+		b.WriteString(c + "\n")
 	}
 	return b.String()
 }

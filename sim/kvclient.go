@@ -25,6 +25,8 @@ func (w *world) ask(p *process, q request, do func() core.Event, silence core.Ev
 	lost, done := w.faults.lose(q.kind, p.name)
 	if q.kind == "kv" && (p.noKV || w.kvDown) {
 		lost, done = true, false
+	} else if q.kind == "kv" && p.noAnswers {
+		lost, done = true, true
 	}
 	tell := func(ev core.Event) {
 		if p.life == life {
@@ -46,6 +48,9 @@ func (w *world) ask(p *process, q request, do func() core.Event, silence core.Ev
 		answer := do()
 		if lost {
 			w.cover.rare("a " + q.kind + " request took effect and its answer got lost")
+			if c, ok := answer.(core.Committed); ok && c.Outcome == core.Applied && w.applied == "release" {
+				w.cover.rare("a Release was applied and its answer got lost")
+			}
 			w.after(q.timeout, func() { tell(silence) })
 			return
 		}
@@ -69,6 +74,7 @@ func (w *world) askKV(p *process, e core.Effect) {
 				w.cover.transaction(e.Txn.Name)
 				w.changed()
 			}
+			w.noticed(p, e, outcome)
 			reply := core.Committed{Effect: e.ID, Outcome: outcome, Revision: w.kv.rev}
 			w.history.replied(op, reply)
 			return reply
@@ -109,13 +115,13 @@ func (w *world) changed() {
 }
 
 func (w *world) watch(p *process) {
-	if p.machine == nil || p.noKV {
+	if p.machine == nil || p.noKV || p.noAnswers {
 		return
 	}
 	life := p.life
 	p.told = max(p.told, w.now.Add(w.faults.delay("watch", p.name))) // in order: a slow one keeps the next
 	w.queue.push(p.told, func() {
-		if p.life != life || p.noKV || w.kvDown || p.seen == nothing {
+		if p.life != life || p.noKV || p.noAnswers || w.kvDown || p.seen == nothing {
 			return
 		}
 		changes, ok := w.kv.since(p.seen)
@@ -147,7 +153,7 @@ func (w *world) snapshot(p *process) {
 	w.after(w.faults.delay("watch", p.name), func() {
 		switch {
 		case p.life != life:
-		case p.noKV || w.kvDown:
+		case p.noKV || p.noAnswers || w.kvDown:
 			w.after(time.Second, func() {
 				if p.life == life {
 					w.snapshot(p)

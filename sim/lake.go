@@ -46,10 +46,10 @@ func (l *lake) survey(target core.Target, behind int) (core.Table, []core.Number
 		return core.Table{}, nil, lakeAway
 	}
 	t, ok := l.tables[target]
-	if !ok {
+	if !ok || t.gone {
 		return core.Table{}, nil, core.Failure{Code: core.CodeTableMissing, Detail: "there is no table"}
 	}
-	shown := t.versions[max(0, len(t.versions)-1-behind)]
+	shown := t.shown(behind)
 	out := core.Table{Target: target, Base: shown.BaseManifest}
 	for _, s := range t.shards {
 		m := core.ShardManifest{Shard: s.id, Version: s.version}
@@ -72,7 +72,7 @@ func (l *lake) survey(target core.Target, behind int) (core.Table, []core.Number
 // fence does what the port promises of a [core.PutFence].
 func (l *lake) fence(f core.PutFence) (core.Outcome, core.Failure) {
 	t, ok := l.tables[f.Target]
-	if l.down || !ok {
+	if l.down || !ok || t.gone {
 		return core.Unknown, lakeAway
 	}
 	head := t.head()
@@ -105,7 +105,7 @@ func (l *lake) fence(f core.PutFence) (core.Outcome, core.Failure) {
 // number writes an execution's name under its number, if that is absent, and returns who holds it already.
 func (l *lake) number(target core.Target, n core.Number) (core.ExecutionID, core.Failure) {
 	t, ok := l.tables[target]
-	if l.down || !ok {
+	if l.down || !ok || t.gone {
 		return "", lakeAway
 	}
 	for _, o := range t.numbers {

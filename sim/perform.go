@@ -14,7 +14,7 @@ func (w *world) perform(p *process, e core.Effect) {
 			p.held = append(p.held, func() { w.perform(p, e) })
 			return
 		}
-		w.askKV(p, e)
+		w.asks(p, e)
 	case core.Read:
 		w.askKV(p, e)
 	case core.Survey:
@@ -33,6 +33,7 @@ func (w *world) perform(p *process, e core.Effect) {
 	case core.SendProbe:
 		w.call(p, "probe", e.Address, e.ID, core.StatusRequested{Request: w.newRequest(), Target: e.Target, Execution: e.Execution})
 	case core.AnswerStart:
+		w.cover.refused(e.Refused)
 		w.replied(p, e.Request, core.Replied{OK: true, Refused: e.Refused})
 	case core.AnswerStatus:
 		w.replied(p, e.Request, core.Replied{OK: true, Status: e.Status})
@@ -65,13 +66,13 @@ var lakeSilent = core.Failure{Code: core.CodeStorage, Detail: "no answer from th
 func (w *world) survey(p *process, e core.Survey) {
 	silence := core.Surveyed{Effect: e.ID, Failure: lakeSilent}
 	w.ask(p, request{kind: "lake", what: "survey"}, func() core.Event {
-		if w.faults.blind(p.name) {
+		if w.faults.blind("survey", p.name) {
 			if out(failedIsAbsent) {
 				return core.Surveyed{Effect: e.ID, Table: core.Table{Target: e.Target}, Failure: core.Failure{Code: core.CodeTableMissing, Detail: "there is no table"}}
 			}
 			return silence
 		}
-		behind := w.faults.stale(p.name)
+		behind := w.faults.stale("survey", p.name)
 		t, numbers, f := w.lake.survey(e.Target, behind)
 		if f.OK() && behind == 0 {
 			w.history.saw(p, e.Target, w.lake.tables[e.Target].head())
@@ -81,12 +82,14 @@ func (w *world) survey(p *process, e core.Survey) {
 }
 
 func (w *world) putFence(p *process, e core.PutFence) {
+	if w.plot.fencing(p, e) {
+		return
+	}
+	w.recovers(p, e)
 	w.ask(p, request{kind: "lake", what: "fence"}, func() core.Event {
 		w.checks.fencing(e)
 		outcome, f := w.lake.fence(e)
-		if outcome == core.Applied && w.lake.tables[e.Target] != nil {
-			w.cover.rare(map[bool]string{false: "a fence lands", true: "an adoption lands"}[e.Adopt])
-		}
+		w.fences(p, e, outcome)
 		return core.FenceDone{Effect: e.ID, Outcome: outcome, Failure: f}
 	}, core.FenceDone{Effect: e.ID, Failure: lakeSilent})
 }

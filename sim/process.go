@@ -29,11 +29,15 @@ type process struct {
 	inbox   []func()      // what came while it was paused
 	noKV    bool          // cut off from the KV
 	noRPC   bool          // cut off from the other processes
-	seen    core.Revision
-	told    core.MonoTime // when the last of the changes that are on their way arrives
-	holding string        // transactions of that name wait in its network
-	held    []func()
-	engines map[core.Target]*engine
+	// noAnswers: its requests arrive at the KV, and nothing comes back.
+	noAnswers bool
+	writes    []core.Written // what it writes, if it is a worker
+	worker    bool
+	seen      core.Revision
+	told      core.MonoTime // when the last of the changes that are on their way arrives
+	holding   string        // transactions of that name wait in its network
+	held      []func()
+	engines   map[core.Target]*engine
 }
 
 // nothing is what a process has seen of the KV before its first snapshot. No change comes before that.
@@ -59,7 +63,7 @@ func (w *world) boot(p *process) {
 
 // twin starts a second process with the same name and address, while the first one still lives as "old-…".
 func (w *world) twin(p *process) {
-	second := &process{name: p.name, life: p.life, start: p.start}
+	second := &process{name: p.name, life: p.life, start: p.start, writes: p.writes, worker: p.worker}
 	p.name = "old-" + p.name
 	w.add(second)
 }
@@ -77,7 +81,7 @@ func (w *world) kill(p *process) {
 func (w *world) loseLease(p *process) {
 	id := p.id
 	w.after(leaseTTL, func() {
-		if p.id == id && p.machine != nil && !p.paused && !p.noKV {
+		if p.id == id && p.machine != nil && !p.paused && !p.noKV && !p.noAnswers {
 			return // it is back
 		}
 		w.expire(id)
@@ -88,6 +92,7 @@ func (w *world) loseLease(p *process) {
 func (w *world) expire(holder string) {
 	if t, ok := w.kv.Expire(holder); ok {
 		w.history.expired(holder, t)
+		w.noticedLease()
 	}
 	w.changed()
 }
@@ -124,7 +129,7 @@ func (w *world) cutKV(p *process) {
 }
 
 func (w *world) heal(p *process) {
-	p.noKV, p.noRPC = false, false
+	p.noKV, p.noAnswers, p.noRPC = false, false, false
 	w.watch(p)
 }
 

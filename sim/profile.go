@@ -21,6 +21,7 @@ type Profile struct {
 	Slots   int
 	Pass    int // generations a pass, at most
 	Limits  core.Limits
+	Uneven  Uneven
 	Rates   Rates
 	// Stalls are the steps of the protocol that are slow now and then.
 	Stalls []string
@@ -58,7 +59,14 @@ type Rates struct {
 	// Every is how often something happens to the world as a whole; the rest are the weights of what.
 	Every                                                                    time.Duration
 	Process, Pause, Cut, KVDown, LakeDown, Clock, History, Operator, Compact int
-	Write, Client                                                            time.Duration // how often a table is written, by either
+	// Pair is the weight of a way between two processes, or to the KV, that is cut in one direction or both;
+	// Drain that of a worker that is told to take nothing new.
+	Pair, Drain int
+	// Schema is per mille of the commits of clients.
+	Schema int
+	// Plot is per mille of the tables to which something unlikely happens in several steps: see plot.go.
+	Plot          int
+	Write, Client time.Duration // how often a table is written, by either
 }
 
 // ProfileOf is what a seed draws first.
@@ -82,7 +90,7 @@ func newProfile(seed uint64, hours float64) Profile {
 	}
 	p := Profile{
 		Seed: seed, Hours: hours, Masters: 1 + r.IntN(3), Workers: 1 + r.IntN(4), Tables: 1 + r.IntN(3),
-		Shards: 1 + r.IntN(3), Slots: 1 + r.IntN(2), Pass: 1 + r.IntN(6),
+		Shards: 1 + r.IntN(3), Slots: 1 + r.IntN(3), Pass: 1 + r.IntN(6),
 		Limits: core.Limits{
 			Queue: span(time.Minute, 10*time.Minute), Execution: span(4*time.Minute, 20*time.Minute),
 			NoProgress: []time.Duration{span(25*time.Second, 40*time.Second), span(40*time.Second, 3*time.Minute)}[r.IntN(2)], CancelGrace: span(8*time.Second, time.Minute),
@@ -96,7 +104,8 @@ func newProfile(seed uint64, hours float64) Profile {
 			Every:   span(4*time.Second, 40*time.Second),
 			Process: rate(100), Pause: rate(100), Cut: rate(100), KVDown: rate(50), LakeDown: rate(30),
 			Clock: rate(30), History: rate(12), Operator: rate(100), Compact: rate(40),
-			Write: span(5*time.Second, 3*time.Minute), Client: span(2*time.Second, time.Minute),
+			Pair: rate(100), Drain: rate(20), Schema: rate(60), Plot: rate(900),
+			Write: span(5*time.Second, 3*time.Minute), Client: span(time.Second, 2*time.Second) << r.IntN(10),
 		},
 	}
 	p.Stalls = drawStalls(r)
@@ -105,6 +114,7 @@ func newProfile(seed uint64, hours float64) Profile {
 		p.Takeover = true
 		takeover(&p, r)
 	}
+	p.Uneven = newUneven(p)
 	return p
 }
 
@@ -116,11 +126,12 @@ func (p Profile) String() string {
 	short := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 	fmt.Fprintf(&b, "  limits: queue %v, execution %v, no progress %v, grace %v, barrier %v, probe %v, hold %v, poll %v\n",
 		short(l.Queue), short(l.Execution), short(l.NoProgress), short(l.CancelGrace), short(l.Barrier), short(l.Probe), short(l.KVHold), short(l.Poll))
+	b.WriteString(p.Uneven.String())
 	r := p.Rates
 	fmt.Fprintf(&b, "  per mille of messages: lost %d, slow %d, late watches %d, twice %d, KV lost %d, lake lost %d, blind %d, stale %d, crash %d, bad puts %d (late %d), bad engines %d; engines work up to %v\n",
 		r.Lose, r.Slow, r.Lag, r.Twice, r.KVLose, r.LakeLose, r.Blind, r.Stale, r.Crash, r.Put, r.Late, r.Engine, r.Work)
-	fmt.Fprintf(&b, "  something every %v: process %d, pause %d, cut %d, KV down %d, lake down %d, clock %d, history %d, operator %d, compaction %d; flushes every %v, clients every %v",
-		short(r.Every), r.Process, r.Pause, r.Cut, r.KVDown, r.LakeDown, r.Clock, r.History, r.Operator, r.Compact, short(r.Write), short(r.Client))
+	fmt.Fprintf(&b, "  something every %v: process %d, pause %d, cut %d, KV down %d, lake down %d, clock %d, history %d, operator %d, compaction %d, pair %d, drain %d; flushes every %v, clients every %v, %d per mille with another schema; plots %d",
+		short(r.Every), r.Process, r.Pause, r.Cut, r.KVDown, r.LakeDown, r.Clock, r.History, r.Operator, r.Compact, r.Pair, r.Drain, short(r.Write), short(r.Client), r.Schema, r.Plot)
 	if p.Takeover {
 		b.WriteString("; tables change hands under living owners")
 	}

@@ -167,12 +167,16 @@ func (r *run) play(o Options) (Verdict, string) {
 	if v, problem, ok := broken(); ok {
 		return v, problem
 	}
+	w.run(2*time.Hour, func() bool { return !w.plot.lasts() || stop() })
 	w.say("---", "the faults are over for %s and %s", r.names[0], r.names[1])
 	r.heal()
 	patience := r.patience()
 	quiet := w.run(patience, func() bool { return r.quiet() || stop() })
 	if v, problem, ok := broken(); ok {
 		return v, problem
+	}
+	if is := r.mended(); is != "" {
+		return Crash, "something was mended after the faults: " + is
 	}
 	if !quiet {
 		return Liveness, fmt.Sprintf("invariant 8: not everything is merged %v after the faults: %s", patience, r.pending())
@@ -192,7 +196,7 @@ func (r *run) look(o Options) {
 func (r *run) pending() string {
 	var all []string
 	for _, t := range r.targets {
-		n, owner := r.w.lake.tables[t].pending(), Get[core.Execution](r.w.kv, core.ExecutionKey(t))
+		n, owner := r.waiting(t), Get[core.Execution](r.w.kv, core.ExecutionKey(t))
 		if n == 0 && owner.ID == "" {
 			continue
 		}

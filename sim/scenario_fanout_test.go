@@ -34,11 +34,11 @@ func (s *stage) enginesOn(c command) error {
 // blind m1: that process can't see the lake any more; blind m1 no: it can again
 func (s *stage) blind(c command) error {
 	outer := s.w.faults.blind
-	s.w.faults.blind = func(who string) bool {
+	s.w.faults.blind = func(kind, who string) bool {
 		if who == c.object(0) {
 			return c.object(1) != "no"
 		}
-		return outer(who)
+		return outer(kind, who)
 	}
 	return nil
 }

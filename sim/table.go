@@ -25,19 +25,24 @@ type table struct {
 	flying  int          // manifests on their way to storage
 	// rewritten: a user has brought an older state back, so marks that were seen may be gone.
 	rewritten bool
+	mute      bool // an engine that meets a corrupt SSTable just dies
+	gone      bool // it is dropped, and nothing stands at its path
 	changed   func(string, core.Version)
+	opened    core.Marks // of the version that its reader has opened
 }
 
 type version struct {
 	core.BaseManifest
-	rows map[string]string // nil for versions that are too old to be looked at
-	by   string
+	rows   map[string]string // nil for versions that are too old to be looked at
+	by     string
+	schema int // grows with each change of it
 }
 
 type shard struct {
 	id       core.ShardID
 	version  core.Version
 	sstables []sstable
+	corrupt  core.Generation // from this one on no engine can read them; 0: all can be read
 }
 
 // sstable holds rows by key; an empty value is a tombstone.
@@ -62,7 +67,10 @@ func newTable(shards int) *table {
 	return t
 }
 
-func (t *table) head() version { return t.versions[len(t.versions)-1] }
+func (t *table) head() version { return t.shown(0) }
+
+// shown is the version that a look sees which is so many versions behind.
+func (t *table) shown(behind int) version { return t.versions[max(0, len(t.versions)-1-behind)] }
 
 // flush adds one generation to a shard: a new row, an older row again, and sometimes a tombstone.
 func (t *table) flush(s *shard) {
@@ -81,6 +89,14 @@ func (t *table) flush(s *shard) {
 	s.version++
 	t.dirty = true
 	overlay(t.truth, rows)
+}
+
+// reschema is a user's own change of the schema: no row of it changes.
+func (t *table) reschema() {
+	m := t.head().BaseManifest
+	m.Version, m.ReadVersion, m.Operation = m.Version+1, m.Version, core.OpMerge
+	t.publish(m, t.head().rows, "client")
+	t.versions[len(t.versions)-1].schema++
 }
 
 func overlay(rows, over map[string]string) {
@@ -126,7 +142,7 @@ func (t *table) publish(m core.BaseManifest, rows map[string]string, by string) 
 	if m.Version != t.head().Version+1 {
 		panic(fmt.Sprintf("v%d of %s would leave a gap after v%d", m.Version, by, t.head().Version))
 	}
-	t.versions = append(t.versions, version{m, rows, by})
+	t.versions = append(t.versions, version{m, rows, by, t.head().schema})
 	if n := len(t.versions); n > keptRows {
 		t.versions[n-1-keptRows].rows = nil
 	}
@@ -143,14 +159,15 @@ func (t *table) publish(m core.BaseManifest, rows map[string]string, by string) 
 	return true
 }
 
-// forget drops SSTables that no version which a restore could bring back has above its marks. A few below stay,
+// forget drops SSTables that no version which a restore could bring back has above its marks, nor the one that
+// a reader has opened. A few below stay,
 // for a look at the lake shows them.
 func (t *table) forget(s *shard) {
 	const shown, enough = 8, 256
 	if len(s.sstables) < enough {
 		return
 	}
-	low := s.sstables[len(s.sstables)-1].generation
+	low := t.opened.Of(s.id)
 	for _, v := range t.versions {
 		if v.rows != nil {
 			low = min(low, v.Marks.Of(s.id))
@@ -200,7 +217,9 @@ func (t *table) restore(back int) bool {
 	}
 	m := t.versions[i].BaseManifest
 	m.Version, m.ReadVersion, m.Operation = t.head().Version+1, t.head().Version, core.OpRestore
+	schema := t.versions[i].schema
 	t.publish(m, t.versions[i].rows, "client")
+	t.versions[len(t.versions)-1].schema = schema
 	t.truth, t.rewritten = t.view(), true
 	return true
 }
@@ -217,10 +236,10 @@ func (t *table) shard(id core.ShardID) *shard {
 func (t *table) clone() *table {
 	c := &table{
 		versions: slices.Clone(t.versions), numbers: slices.Clone(t.numbers),
-		truth: maps.Clone(t.truth), rows: t.rows, dirty: true, changed: t.changed,
+		truth: maps.Clone(t.truth), rows: t.rows, dirty: true, mute: t.mute, changed: t.changed,
 	}
 	for _, s := range t.shards {
-		c.shards = append(c.shards, &shard{s.id, s.version, slices.Clone(s.sstables)})
+		c.shards = append(c.shards, &shard{s.id, s.version, slices.Clone(s.sstables), s.corrupt})
 	}
 	return c
 }

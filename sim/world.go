@@ -24,10 +24,15 @@ type world struct {
 	faults  weather
 	engines engineScript
 	kvDown  bool
-	holding bool     // storage holds base manifests back
-	heldPut []func() // those that it holds
-	rpcs    map[core.RequestID]func(core.Replied)
-	deaf    map[core.RequestID]bool // calls whose answer gets lost
+	kvSince core.MonoTime // when it went away
+	kvUntil core.MonoTime // when the outage under way ends
+	holding bool          // storage holds base manifests back
+	heldPut []func()      // those that it holds
+	rpcs    map[core.RequestID]*call
+	cuts    map[string]bool // ways between processes that are cut
+	rare    rareties
+	applied string // the last transaction that a process had applied
+	plot    *plot  // what is about to go wrong in several steps; nil: nothing
 	gate    map[core.RequestID]*attempt
 	request core.RequestID
 	checks  *checks
@@ -55,21 +60,14 @@ type weather struct {
 	// crash says whether a process ends between two effects of one step.
 	crash func(who string) bool
 	// blind says whether a look at storage fails, stale how many versions behind it is.
-	blind func(who string) bool
-	stale func(who string) int
+	blind func(kind, who string) bool
+	stale func(kind, who string) int
+	// gap is how long a commit is on its way from the look that it was made on to its gate.
+	gap func(who string) time.Duration
 	// stall says how much longer a step of the protocol takes, to where it is done and back.
 	stall func(what, who string) (there, back time.Duration)
 	// script says how the engine of one execution behaves.
 	script func(who string) engineScript
-}
-
-// putFate is what becomes of one manifest that was sent to storage.
-type putFate struct {
-	// answer is what the sender hears: an HTTP status, or 0 for silence.
-	answer int
-	// lands is when the file takes effect, if it does at all.
-	lands time.Duration
-	never bool
 }
 
 const (
@@ -88,8 +86,9 @@ func calm() weather {
 		twice:  func(string, string) (time.Duration, bool) { return 0, false },
 		put:    func(string) putFate { return putFate{answer: 200} },
 		crash:  func(string) bool { return false },
-		blind:  func(string) bool { return false },
-		stale:  func(string) int { return 0 },
+		blind:  func(string, string) bool { return false },
+		stale:  func(string, string) int { return 0 },
+		gap:    func(string) time.Duration { return 0 },
 		stall:  func(string, string) (time.Duration, time.Duration) { return 0, 0 },
 		script: nil,
 	}
@@ -98,7 +97,7 @@ func calm() weather {
 func newWorld() *world {
 	w := &world{
 		kv: NewKV(), lake: newLake(), faults: calm(), digest: newHash(), cover: coverage{},
-		rpcs: map[core.RequestID]func(core.Replied){}, deaf: map[core.RequestID]bool{}, gate: map[core.RequestID]*attempt{},
+		rpcs: map[core.RequestID]*call{}, cuts: map[string]bool{}, rare: newRareties(), gate: map[core.RequestID]*attempt{},
 	}
 	w.checks = newChecks(w)
 	w.lake.moved = func(t core.Target, by string, v core.Version) {
@@ -111,14 +110,19 @@ func newWorld() *world {
 }
 
 func (w *world) addMaster(name string, declares core.Declaration, limits core.Limits) *process {
-	return w.add(&process{name: name, start: func(i core.Instance) machine {
-		return core.NewMaster(core.MasterConfig{ID: name, Instance: i, Address: name, Declares: declares, Limits: limits})
+	return w.master(core.MasterConfig{ID: name, Declares: declares, Limits: limits})
+}
+
+func (w *world) master(cfg core.MasterConfig) *process {
+	return w.add(&process{name: cfg.ID, start: func(i core.Instance) machine {
+		cfg.Instance, cfg.Address = i, cfg.ID
+		return core.NewMaster(cfg)
 	}})
 }
 
 func (w *world) addWorker(name string, cfg core.WorkerConfig) *process {
 	cfg.Endpoint, cfg.Address = core.Endpoint(name), name
-	return w.add(&process{name: name, start: func(i core.Instance) machine {
+	return w.add(&process{name: name, worker: true, writes: cfg.Writes, start: func(i core.Instance) machine {
 		cfg.Instance = i
 		return core.NewWorker(cfg)
 	}})

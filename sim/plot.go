@@ -1,0 +1,313 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/sluice-data/sluice/core"
+)
+
+// plot is something unlikely that takes several steps: it waits for the first of them on its table, sees to it
+// that the others follow, and gives up after a while. That it is set is one choice, so it shrinks like any
+// other fault. A plot only withholds what a network, a storage or a machine may withhold as well.
+type plot struct {
+	w      *world
+	what   scheme
+	target core.Target
+	jitter func(most time.Duration) time.Duration
+	exec   core.ExecutionID // that it is about, once it has begun
+	proc   *process         // that it has stopped
+	held   []func()         // what waits for its moment
+	cuts   []string         // that it has made
+	over   bool
+}
+
+type scheme uint8
+
+// schemeNames are for the timeline.
+var schemeNames = [schemes]string{
+	"a put that lands late in the barrier", "a client that commits at each fence", "a fence after the hand-over",
+	"an hour without the KV", "a cancel that is not answered", "a freeze against an admit", "a start at the queue limit",
+}
+
+const (
+	// lateInBarrier: a manifest goes missing with its engine, and lands once its execution is frozen.
+	lateInBarrier scheme = iota
+	// clientAtFence: a manifest never lands, and clients commit whenever a fence is under way.
+	clientAtFence
+	// fenceAfterHandOver: a manifest never lands, its worker dies, and the master that fences first is stopped
+	// until somebody else has handed the table over.
+	fenceAfterHandOver
+	// hourWithoutKV: the KV goes away with a manifest under way, for more than an hour.
+	hourWithoutKV
+	// cancelUnheard: a person has the table adopted anew while an execution runs, and its worker hears that it is
+	// to end, but is not heard.
+	cancelUnheard
+	// freezeAgainstAdmit: no master reaches a healthy worker, and its engine wants to commit just when one of
+	// them freezes its execution.
+	freezeAgainstAdmit
+	// startAtQueueLimit: the requests to start arrive when the queue limit has run out.
+	startAtQueueLimit
+	schemes
+)
+
+const (
+	plotEvery  = 7 * time.Minute // how often one may be set on a table
+	plotGiveUp = 25 * time.Minute
+)
+
+// scheming sets plots on a table from time to time.
+func (r *run) scheming(t core.Target) {
+	name := "plot/" + string(t)
+	r.w.after(time.Minute+time.Duration(r.src.jitter(name, int64(plotEvery))), func() {
+		if r.stage == healed {
+			return
+		}
+		v := r.src.choose(name, func(d *rand.Rand) int64 {
+			if !often(d, r.profile.Rates.Plot) {
+				return 0
+			}
+			// The two races need luck besides, so they are tried more often.
+			v := d.Int64N(int64(schemes) + 4)
+			if v >= int64(schemes) {
+				v = int64(schemes) - 1 - v%2
+			}
+			return 1 + v
+		})
+		if v != 0 && r.w.plot == nil {
+			r.set(t, scheme(v-1))
+		}
+		r.scheming(t)
+	})
+}
+
+// set sets a plot on a table.
+func (r *run) set(t core.Target, what scheme) {
+	p := &plot{w: r.w, what: what, target: t, jitter: func(most time.Duration) time.Duration {
+		return time.Duration(r.src.jitter("plot", int64(most)))
+	}}
+	r.w.plot = p
+	r.w.cover.fault("plot: " + schemeNames[what])
+	r.w.say("---", "on %s awaits: %s", t, schemeNames[what])
+	r.stir(t)
+	r.w.after(plotGiveUp, func() {
+		if p.what != hourWithoutKV || p.exec == "" { // that one ends when the KV is back
+			p.end()
+		}
+	})
+}
+
+// stir sees to it that something is about to happen to a table: it is not draining, a generation is to be merged,
+// and two masters and two workers live.
+func (r *run) stir(t core.Target) {
+	if r.w.checks.draining(t) {
+		r.mode(t, core.Owned)
+	}
+	r.flush(t, 1)
+	masters, workers := 0, 0
+	for _, p := range r.w.procs {
+		n := &masters
+		if p.worker {
+			n = &workers
+		}
+		if *n++; p.machine == nil && *n <= 2 {
+			r.w.boot(p)
+		}
+	}
+}
+
+// lasts reports whether a plot is under way that has an end of its own.
+func (p *plot) lasts() bool { return p != nil && p.what == hourWithoutKV && p.exec != "" }
+
+// begin takes an execution for the one that it is about.
+func (p *plot) begin(en *engine) {
+	p.exec = en.exec.ID
+	p.w.say("---", "to %s happens: %s", en.name(), schemeNames[p.what])
+}
+
+// end lets everything go.
+func (p *plot) end() {
+	if p == nil || p.over {
+		return
+	}
+	p.over = true
+	if p.w.plot == p {
+		p.w.plot = nil
+	}
+	p.release(0)
+	for _, c := range p.cuts {
+		delete(p.w.cuts, c)
+	}
+	if p.proc != nil && p.proc.paused {
+		p.w.resume(p.proc)
+	}
+}
+
+// release lets go what is held.
+func (p *plot) release(after time.Duration) {
+	held := p.held
+	p.held = nil
+	for _, do := range held {
+		p.w.after(after, do)
+	}
+}
+
+// quiets reports whether clients leave a table alone: their commits would take the version that the plot is about.
+func (p *plot) quiets(t core.Target) bool {
+	return p != nil && !p.over && p.target == t && p.exec != ""
+}
+
+// concerns reports whether a transaction is about the execution of its table.
+func (p *plot) concerns(t core.Txn) bool {
+	target, ok := about(t, "execution/")
+	return ok && target == p.target
+}
+
+func (p *plot) is(what scheme, t core.Target) bool {
+	return p != nil && !p.over && p.what == what && p.target == t
+}
+
+// sent is told of each manifest that goes to storage, with the fate that awaits it, and how it lands there. It
+// may give it another one.
+func (p *plot) sent(a *attempt, fate putFate, land func()) (putFate, bool) {
+	if p == nil || p.exec != "" || p.target != a.target {
+		return fate, false
+	}
+	en, w := a.engine, p.w
+	dies := func() {
+		w.after(time.Millisecond, func() {
+			w.endEngine(en, core.Failure{Code: core.CodeEngineKilled, Detail: "killed by signal 9"})
+		})
+	}
+	switch p.what {
+	case lateInBarrier:
+		dies()
+		p.begin(en)
+		p.held = append(p.held, land)
+		return putFate{}, true
+	case clientAtFence:
+		dies()
+		p.begin(en)
+		return putFate{never: true}, false
+	case fenceAfterHandOver:
+		p.begin(en)
+		w.after(p.jitter(time.Second), func() { w.kill(en.proc) })
+		return putFate{never: true}, false
+	case hourWithoutKV:
+		p.begin(en)
+		w.kvAway(time.Hour + p.jitter(15*time.Minute))
+		w.after(time.Hour+30*time.Minute, p.end)
+		return putFate{lands: time.Hour + p.jitter(20*time.Minute)}, false
+	}
+	return fate, false
+}
+
+// asking is told of each transaction that is sent to the KV; it says how much later than usual that arrives.
+func (p *plot) asking(t core.Txn) time.Duration {
+	if p == nil || t.Name != "freeze" || !p.concerns(t) {
+		return 0
+	}
+	if p.what != freezeAgainstAdmit && p.what != startAtQueueLimit || len(p.held) == 0 {
+		return 0
+	}
+	p.w.after(time.Minute, p.end)
+	p.release(p.jitter(60 * time.Millisecond))
+	return p.jitter(120 * time.Millisecond)
+}
+
+// applied is told of each transaction that the KV has applied.
+func (p *plot) applied(t core.Txn) {
+	switch {
+	case p == nil || p.exec == "" || !p.concerns(t):
+	case p.what == lateInBarrier && t.Name == "freeze":
+		p.release(p.jitter(120 * time.Millisecond))
+		p.w.after(time.Second, p.end)
+	case p.what == fenceAfterHandOver && t.Name == "release":
+		p.w.after(p.jitter(time.Minute), p.end)
+	case p.what == clientAtFence && t.Name == "release":
+		p.w.after(0, p.end)
+	}
+}
+
+// fencing is told of each fence before it is sent; it reports whether it keeps it.
+func (p *plot) fencing(by *process, f core.PutFence) bool {
+	switch {
+	case p == nil || f.Adopt || f.Target != p.target || f.Execution != p.exec:
+	case p.what == clientAtFence:
+		if t := p.w.lake.tables[f.Target]; t != nil {
+			t.foreign()
+		}
+	case p.what == fenceAfterHandOver && p.proc == nil:
+		if _, master := by.machine.(*core.Master); master {
+			p.w.say("---", "%s is stopped before its fence", by.name)
+			p.proc = by
+			p.w.pause(by)
+			life := by.life
+			by.inbox = append(by.inbox, func() {
+				if by.life == life {
+					p.w.perform(by, f)
+				}
+			})
+			return true
+		}
+	}
+	return false
+}
+
+// withholds reports whether it keeps a request to a worker.
+func (p *plot) withholds(ev core.Event, arrive func()) bool {
+	start, ok := ev.(core.StartRequested)
+	if !ok || !p.is(startAtQueueLimit, start.Execution.Target) {
+		return false
+	}
+	p.held = append(p.held, arrive)
+	return true
+}
+
+// started is told of each engine.
+func (p *plot) started(en *engine) {
+	if p.is(freezeAgainstAdmit, en.exec.Target) && p.exec == "" {
+		p.begin(en)
+		en.script = engineScript{real: true, quiet: true}
+		for _, m := range p.masters() {
+			p.cut(way{m.name, en.proc.name})
+		}
+	}
+	if p.is(cancelUnheard, en.exec.Target) && p.exec == "" {
+		p.begin(en)
+		en.script = engineScript{real: true, trickle: time.Minute}
+		for _, m := range p.masters() {
+			p.cut(way{en.proc.name, m.name})
+			p.w.after(time.Second+p.jitter(10*time.Second), func() {
+				p.w.deliver(m, core.AdoptRequested{Request: p.w.newRequest(), Target: p.target})
+			})
+		}
+		p.w.after(time.Minute, p.end)
+	}
+}
+
+// commits reports whether it keeps an engine from its commit for now.
+func (p *plot) commits(en *engine, commit func()) bool {
+	if !p.is(freezeAgainstAdmit, en.exec.Target) || p.exec != en.exec.ID {
+		return false
+	}
+	p.held = append(p.held, commit)
+	return true
+}
+
+func (p *plot) masters() (all []*process) {
+	for _, m := range p.w.procs {
+		if !m.worker {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// cut cuts a way until the plot ends.
+func (p *plot) cut(c way) {
+	if name := c.String(); !p.w.cuts[name] {
+		p.w.cuts[name] = true
+		p.cuts = append(p.cuts, name)
+	}
+}
