@@ -37,6 +37,9 @@ func (m *Master) maybeClaim(at Moment, tr *track, tv *TargetView) {
 // obstacle is why nothing of what is asked for can be reserved right now, or else what can be, and for whom.
 func (m *Master) obstacle(at Moment, tr *track, tv *TargetView, asked Demand, wants func(share) need) (share, Seen[WorkerRecord], Reason) {
 	tr.shares = m.shares(at, tr, tv, asked)
+	if !asked.Empty() && !slices.ContainsFunc(tr.shares, func(s share) bool { return s.rushed }) {
+		tr.now = false
+	}
 	s := m.situation(at, tr, tv)
 	s.Phase = "" // whoever reserves has looked at that
 	if s.Blind {
@@ -156,10 +159,12 @@ func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 			return take
 		}
 	})
-	if reason != ReasonNone {
-		for _, e := range sortedKeys(short) {
+	for _, e := range sortedKeys(short) {
+		if reason != ReasonNone || e != next.endpoint {
 			tr.lacks(at, e, short[e], m.limits(tr.target).Queue) // what it needs is known now: it is looked at again when somebody has that much
 		}
+	}
+	if reason != ReasonNone {
 		if served := asked.only(idle); !served.Empty() {
 			m.wait(tr, trackWriting, m.out.commit(PostDemand(tv.Demand, tr.target, asked.Take(served.Shards))))
 			return
@@ -186,7 +191,10 @@ func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 	if guard.Out(guard.ExecutionIDReused) {
 		e.ID = ExecutionID(tr.target)
 	}
-	tr.claim = e
+	tr.claim, tr.hasty = e, ""
+	if next.rushed {
+		tr.hasty = e.ID
+	}
 	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
 }
 
@@ -208,7 +216,7 @@ func (tr *track) execution(at Moment, tv *TargetView, s share) Execution {
 // there at most.
 func (m *Master) room(t Table, e Execution, w WorkerRecord, free Bytes) (take, limit Bytes) {
 	tv := m.view.Target(e.Target)
-	pass := tv.Policy.Pointer().Pass(w.Pass)
+	pass := tv.Policy.peek().Pass(w.Pass)
 	return room(t, e, pass.Within(tv.Failure(e.Target, e.Charge).Value.PassBytes).Within(free))
 }
 
@@ -224,7 +232,8 @@ func (m *Master) reserved(at Moment, tr *track, ev Committed) {
 	switch ev.Outcome {
 	case Applied:
 		e := tr.claim
-		tr.now, tr.below, tr.pending = false, false, alarm{}
+		tr.below, tr.pending = false, alarm{}
+		tr.rushed[e.Charge] = true
 		m.out.note(e, CodeOK, fmt.Sprintf("execution %d reserved for %s", e.Number, e.Endpoint))
 		tr.watch = newWatch(at, e, m.limits(tr.target))
 		m.send(at, tr, e, func(id EffectID, address string) Effect { return SendStart{id, address, e} })

@@ -40,12 +40,14 @@
 //
 // # Scheduling
 //
-// Nobody leads. What is pending becomes demand (look.go, trigger.go), once for all that is asked; masters
-// claim the oldest first, for a worker that advertises a free slot and room for it (claim.go, load.go). A
+// Nobody leads. What is pending becomes demand (look.go, trigger.go), once for all that is asked; it is shared
+// out among the workers that write it and the others, who have their turns (fanout.go); masters claim the
+// oldest first, for a worker that advertises a free slot and room for it (claim.go, load.go). A
 // table that nobody owns is merged by the worker that writes it (self.go): the same execution, scheduled by
 // the worker, recovered by any other once it is gone (orphan.go). A failure is remembered with what it
-// teaches: how long to wait (budget.go), which shard to leave out, which half to try next and how much of it
-// (suspect.go). Why a target waits is one pure function (why.go), and so is the verdict on one that runs
+// teaches: how long to wait (budget.go) and for which shards, whoever has them by then (touch.go), which shard
+// to leave out, which half to try next and how much of it (suspect.go). A master that can't see the lake blames
+// nobody (blind.go). Why a target waits is one pure function (why.go), and so is the verdict on one that runs
 // (pulse.go).
 //
 // # Invariants
@@ -70,5 +72,5 @@
 // # Reading order
 //
 // name, record, txn, key; transaction, release; admission, fence, adoption; worker, job, commit, job_end;
-// master, look, claim, watch, settle; pass, budget, suspect; load, self, orphan; why, pulse.
+// master, look, fanout, claim, watch, settle; pass, policy, budget, touch, suspect; load, self, orphan; why, pulse.
 package core

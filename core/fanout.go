@@ -26,6 +26,7 @@ type share struct {
 	waits    bool      // a failure is waited for, and not only bad shards by themselves
 	turn     uint64    // the execution after which the oldest of them was asked for
 	attempts int       // that failed in a row; 0 is healthy
+	rushed   bool      // a person wants it tried, whatever it waits for
 	yields   bool      // it failed, and lets the healthy ones go first
 	reason   Reason    // why it is not taken, if it was not
 }
@@ -54,6 +55,14 @@ func inOrder(shares []share) {
 
 // shares shares out the demand as it is now, in order.
 func (m *Master) shares(at Moment, tr *track, tv *TargetView, asked Demand) []share {
+	if asked.Empty() {
+		clear(tr.busy)
+		clear(tr.yielding)
+		return nil
+	}
+	if tr.hasty != "" && tr.hasty == tv.Table.Value.LastID {
+		tr.rushed[tr.claim.Charge] = true // also where the answer to its Reserve was lost
+	}
 	var out []share
 	writers := m.writers(at, tr, tv)
 	for _, s := range asked.Shards {
@@ -68,10 +77,11 @@ func (m *Master) shares(at Moment, tr *track, tv *TargetView, asked Demand) []sh
 	}
 	for i := range out {
 		sh := &out[i]
-		if sh.due, sh.next = tr.sights.due(at, tv.Failures, sh.endpoint, sh.shards); tr.now {
+		sh.due, sh.next = tr.sights.due(at, tv.Failures, sh.endpoint, sh.shards)
+		sh.waits = tr.sights.waits(at, tv.Failures, sh.endpoint, sh.shards)
+		if sh.rushed = tr.now && len(sh.due) < len(sh.shards) && !tr.rushed[sh.endpoint]; sh.rushed {
 			sh.due, sh.next = sh.shards, alarm{}
 		}
-		sh.waits = tr.sights.waits(at, tv.Failures, sh.endpoint, sh.shards)
 		switch {
 		case len(sh.due) > 0:
 		case sh.waits:
@@ -101,9 +111,12 @@ func (tr *track) yields(at Moment, s share, queue time.Duration) bool {
 
 // writers are the live workers that write shards of a target and serve them, those with most weight first.
 func (m *Master) writers(at Moment, tr *track, tv *TargetView) []Seen[WorkerRecord] {
-	out := slices.DeleteFunc(slices.Clone(m.view.Workers), func(w Seen[WorkerRecord]) bool {
-		return !w.Value.writes(tr.target) || !m.serves(at, tr, tv, w)
-	})
+	var out []Seen[WorkerRecord]
+	for i := range m.view.Workers {
+		if w := &m.view.Workers[i]; w.Value.writes(tr.target) && m.serves(at, tr, tv, *w) {
+			out = append(out, *w)
+		}
+	}
 	slices.SortStableFunc(out, func(a, b Seen[WorkerRecord]) int {
 		return cmp.Compare(weight(tr.target, b.Value.Endpoint), weight(tr.target, a.Value.Endpoint))
 	})
@@ -125,11 +138,9 @@ func (m *Master) serves(at Moment, tr *track, tv *TargetView, w Seen[WorkerRecor
 	case failure.Value.passedBy(tr.sights.seen(at, failure)):
 		return false
 	}
-	if full(m.hasRoom(at, w.Value, tr.target, atLeast(tr.short[e].need))) {
-		return !tr.busy[e].due(at.Mono) || guard.Out(guard.BusyWritersArePassedBy)
-	}
-	delete(tr.busy, e)
-	return true
+	// One without room is waited for from when it was first found so, until it has had a turn.
+	lacks := full(m.hasRoom(at, w.Value, tr.target, atLeast(tr.short[e].need)))
+	return !lacks || !tr.busy[e].due(at.Mono) || guard.Out(guard.BusyWritersArePassedBy)
 }
 
 // writerOf is the endpoint that a shard goes to: the writer that names it, or one that writes the whole table.
@@ -150,7 +161,7 @@ func writerOf(writers []Seen[WorkerRecord], t Target, s ShardID) Endpoint {
 }
 
 // writes reports whether the worker writes some of the target's shards.
-func (w WorkerRecord) writes(t Target) bool {
+func (w *WorkerRecord) writes(t Target) bool {
 	return slices.ContainsFunc(w.Writes, func(written Written) bool { return written.Target == t })
 }
 

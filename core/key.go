@@ -31,10 +31,12 @@ func ProgressKey(t Target) string { return Root + "progress/" + t.segment() }
 func DemandKey(t Target) string { return Root + "demand/" + t.segment() }
 
 // FailureKey holds the budget of a (target, endpoint).
-func FailureKey(t Target, e Endpoint) string { return FailureRange(t).Key + Target(e).segment() }
+func FailureKey(t Target, e Endpoint) string { return failurePrefix(t) + Target(e).segment() }
 
 // FailureRange covers the budgets of one target.
-func FailureRange(t Target) Range { return Prefixed(Root + "failure/" + t.segment() + "/") }
+func FailureRange(t Target) Range { return Prefixed(failurePrefix(t)) }
+
+func failurePrefix(t Target) string { return Root + "failure/" + t.segment() + "/" }
 
 // ModeKey holds the latch of a table.
 func ModeKey(t Target) string { return Root + "mode/" + t.segment() }

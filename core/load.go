@@ -67,7 +67,8 @@ func (w *Worker) advertise() {
 		w.register.Beside = PutLeased(LoadKey(w.cfg.Endpoint), Encode(now))
 		return
 	}
-	stands := w.view.load(w.cfg.Endpoint).Value == now
+	seen := w.view.load(w.cfg.Endpoint)
+	stands := seen.Value == now || seen.Present() && guard.Out(guard.HintIsKeptTrue)
 	coming := a.asked == now && a.rev > w.view.Revision
 	if stands || coming || a.await != 0 || a.retry.Set {
 		return
@@ -124,11 +125,11 @@ func (m *Master) roomOf(w WorkerRecord, but Target) (l Load) {
 		l = s.Value
 	}
 	slots, bytes := w.Slots, w.Bytes
-	for _, t := range sortedKeys(m.view.Targets) {
-		e := m.view.Targets[t].Execution.Value
+	for _, t := range m.view.order {
+		e := &m.view.Targets[t].Execution.Value
 		if e.ID == "" {
 			if tr, ok := m.tracks[t]; ok && t != but && tr.claiming() {
-				e = tr.claim // ours, and not in the view yet
+				e = &tr.claim // ours, and not in the view yet
 			}
 		}
 		elsewhere := e.Endpoint != w.Endpoint || e.Instance != "" && e.Instance != w.Instance
@@ -196,7 +197,7 @@ func (m *Master) kept(at Moment, w WorkerRecord, but Target) bool {
 // longest is who has waited longest for room, of those that a worker is kept free for.
 func (m *Master) longest(at Moment) (target Target, endpoint Endpoint) {
 	var since MonoTime
-	for _, t := range sortedKeys(m.tracks) {
+	for _, t := range m.order {
 		tr := m.tracks[t]
 		if len(tr.short) == 0 {
 			continue

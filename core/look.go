@@ -114,7 +114,7 @@ func (m *Master) below(at Moment, tr *track, tv *TargetView) bool {
 }
 
 // trigger is what is worth a merge of a target.
-func (m *Master) trigger(tv *TargetView) Trigger { return tv.Policy.Pointer().Trigger(m.cfg.Trigger) }
+func (m *Master) trigger(tv *TargetView) Trigger { return tv.Policy.peek().Trigger(m.cfg.Trigger) }
 
 // confirm asks the KV itself before a table is closed, because the lake contradicts what we know of it: our
 // view may lag behind what somebody else has reserved, released or adopted since, or the look at the table

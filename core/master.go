@@ -14,6 +14,7 @@ type Master struct {
 	out      outbox
 	view     *View
 	tracks   map[Target]*track
+	order    []Target // of tracks, sorted
 	awaits   map[EffectID]Target
 	register registration
 	ready    bool // the first snapshot has come
@@ -50,7 +51,7 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 	switch ev := ev.(type) {
 	case Tick:
 		m.register.tick(at, &m.out)
-		for _, t := range sortedKeys(m.tracks) {
+		for _, t := range m.order {
 			if tr := m.tracks[t]; tr.alarm().due(at.Mono) {
 				m.trackTick(at, tr)
 			}
@@ -62,7 +63,9 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 	case MergeRequested:
 		tr := m.track(ev.Target)
 		tr.requests = append(tr.requests, ev.Request)
-		tr.now = tr.now || ev.Now
+		if ev.Now {
+			tr.now, tr.rushed, tr.hasty = true, map[Endpoint]bool{}, ""
+		}
 		m.evaluate(at, tr)
 	case AdoptRequested:
 		tr := m.track(ev.Target)
@@ -93,8 +96,9 @@ func (m *Master) Next() (MonoTime, bool) {
 func (m *Master) track(t Target) *track {
 	tr, ok := m.tracks[t]
 	if !ok {
-		tr = &track{target: t, short: map[Endpoint]shortage{}, busy: map[Endpoint]alarm{}, yielding: map[Endpoint]alarm{}}
+		tr = &track{target: t, short: map[Endpoint]shortage{}, rushed: map[Endpoint]bool{}, busy: map[Endpoint]alarm{}, yielding: map[Endpoint]alarm{}}
 		m.tracks[t] = tr
+		m.order = insertSorted(m.order, t)
 	}
 	return tr
 }
@@ -130,11 +134,11 @@ func (m *Master) changed(at Moment, ev Changed) {
 // and those that wait for room, if somebody may have got some. Who has waited longest comes first, and gets it.
 func (m *Master) concerned(n News, reset bool) []Target {
 	if reset || n.Processes {
-		return m.oldestFirst(sortedKeys(m.tracks))
+		return m.oldestFirst(slices.Clone(m.order))
 	}
 	targets := slices.Clone(n.Targets)
 	if n.Loads || len(n.Targets) > 0 {
-		for _, t := range sortedKeys(m.tracks) {
+		for _, t := range m.order {
 			if m.tracks[t].reason.room() && !slices.Contains(n.Targets, t) {
 				targets = append(targets, t)
 			}
@@ -286,7 +290,7 @@ func (m *Master) latch(at Moment, tr *track, tv *TargetView) bool {
 	if !m.register.live {
 		return false
 	}
-	says, latch := m.cfg.Declares.Says(tr.target), tv.Latch.Pointer()
+	says, latch := m.cfg.Declares.Says(tr.target), tv.Latch.peek()
 	switch {
 	case says != Direct && latch.Raises(says):
 	case says == Owned && latch.mode() == Draining && m.allOwnedSince(tr.target, tv.Latch.Mod):

@@ -18,6 +18,15 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return keys
 }
 
+// insertSorted is a list with k in it. The list itself stays as it is: somebody may be going over it.
+func insertSorted[K cmp.Ordered](list []K, k K) []K {
+	i, there := slices.BinarySearch(list, k)
+	if there {
+		return list
+	}
+	return slices.Insert(slices.Clip(list), i, k)
+}
+
 // soonest is the first alarm of all that a map holds.
 func soonest[K comparable, V any](m map[K]V, alarmOf func(V) alarm) (first alarm) {
 	for _, v := range m {

@@ -24,8 +24,11 @@ type orphan struct {
 // orphaned looks whether the execution of a target has lost its worker.
 func (w *Worker) orphaned(at Moment, t Target) {
 	tv := w.view.Target(t)
-	e := tv.Execution.Value
 	o := w.orphans[t]
+	if o == nil && tv.Execution.Value.Kind != KindSelf {
+		return
+	}
+	e := tv.Execution.Value
 	switch {
 	case e.Kind != KindSelf || w.job(t, e.ID) != nil || w.claims(e) || !w.register.live || tv.Broken:
 		if o != nil && (o.settle == nil || e.ID != o.id) {

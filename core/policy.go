@@ -103,15 +103,15 @@ func (p *Policy) Limits(otherwise Limits) Limits {
 
 // limits are those of one table, as this master knows its policy.
 func (m *Master) limits(t Target) Limits {
-	return m.view.Target(t).Policy.Pointer().Limits(m.cfg.Limits)
+	return m.view.Target(t).Policy.peek().Limits(m.cfg.Limits)
 }
 
 // limits are those of one table, as this worker knows its policy.
 func (w *Worker) limits(t Target) Limits {
-	return w.view.Target(t).Policy.Pointer().Limits(w.cfg.Limits)
+	return w.view.Target(t).Policy.peek().Limits(w.cfg.Limits)
 }
 
 // passes are what one pass of a table takes on this worker.
 func (w *Worker) passes(t Target) PassLimits {
-	return w.view.Target(t).Policy.Pointer().Pass(w.cfg.Pass)
+	return w.view.Target(t).Policy.peek().Pass(w.cfg.Pass)
 }

@@ -15,8 +15,8 @@ import (
 // this list needs the same look at a package as at our own code.
 var pureImports = map[string]bool{
 	"cmp": true, "fmt": true, "math": true, "slices": true, "strings": true, "strconv": true, "unicode/utf8": true,
-	"encoding/json": true, "net/url": true, "hash/fnv": true, "time": true,
-	"github.com/sluice-data/sluice/guard": true, "github.com/go-json-experiment/json": true,
+	"encoding/json": true, "reflect": true, "net/url": true, "hash/fnv": true, "time": true,
+	"github.com/sluice-data/sluice/guard": true,
 }
 
 // simImports are what the simulator may import beside that: chance with a seed, its traces, and the checker

@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-
-	strict "github.com/go-json-experiment/json"
+	"strings"
 )
 
 // Format is the version of the records that this program reads and writes.
@@ -227,6 +226,9 @@ const OwnedMerge Capability = "owned-merge/1"
 
 // Encode is a record's one text.
 func Encode(record any) string {
+	if text, ok := canonicalText(record); ok {
+		return text
+	}
 	b, err := json.Marshal(record)
 	if err != nil {
 		panic(fmt.Sprintf("a record can always be encoded: %v: %+v", err, record))
@@ -238,8 +240,19 @@ func Encode(record any) string {
 // more about the table than we do.
 func Decode[R any](key, value string) (R, error) {
 	var r R
-	if err := strict.Unmarshal([]byte(value), &r, strict.RejectUnknownMembers(true)); err != nil {
-		return r, fmt.Errorf("read record %s: %w", key, err)
+	err := decodeInto(key, value, &r)
+	return r, err
+}
+
+// decodeInto is [Decode] into a record that is empty.
+func decodeInto[R any](key, value string, r *R) error {
+	if readCanonical(value, r) {
+		return nil
 	}
-	return r, nil
+	d := json.NewDecoder(strings.NewReader(value))
+	d.DisallowUnknownFields()
+	if err := d.Decode(r); err != nil {
+		return fmt.Errorf("read record %s: %w", key, err)
+	}
+	return nil
 }

@@ -110,11 +110,11 @@ func (w *Worker) selvesInTurn() []*selfMerge {
 
 // mayMerge reports whether this worker may merge a table itself now.
 func (w *Worker) mayMerge(tv *TargetView, t Target) bool {
-	mode, reason := EffectiveMode(voices(w.view, t, ownWorker(w.view, w.cfg.Endpoint)))
-	switch {
-	case !w.register.live, w.cfg.Unsafe != "", w.draining, tv.Broken, tv.Execution.Present(), w.jobs[t] != nil:
+	if !w.register.live || w.cfg.Unsafe != "" || w.draining || tv.Broken || tv.Execution.Present() || w.jobs[t] != nil {
 		return false
-	case (mode != Direct || reason != ReasonNone) && !guard.Out(guard.SelfMergeIsDirect):
+	}
+	mode, reason := EffectiveMode(voices(w.view, t, ownWorker(w.view, w.cfg.Endpoint)))
+	if (mode != Direct || reason != ReasonNone) && !guard.Out(guard.SelfMergeIsDirect) {
 		return false
 	}
 	running := 0
@@ -172,7 +172,7 @@ func (w *Worker) selfLooked(at Moment, s *selfMerge, ev Surveyed) {
 	if !s.since.Set {
 		s.since = alarmAt(at.Mono)
 	}
-	if trigger := tv.Policy.Pointer().Trigger(w.cfg.Self.Trigger); !trigger.Reached(pending, at.Mono.Since(s.since.At)) {
+	if trigger := tv.Policy.peek().Trigger(w.cfg.Self.Trigger); !trigger.Reached(pending, at.Mono.Since(s.since.At)) {
 		s.look = earliest(s.look, trigger.nextAt(s.since.At))
 		return
 	}

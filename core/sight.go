@@ -36,6 +36,9 @@ type sights map[string]sight
 
 // seeing is the sights after a look at the budgets as they are now.
 func (s sights) seeing(at Moment, failures []Seen[FailureRecord]) sights {
+	if s.stand(failures) {
+		return s
+	}
 	now := sights{}
 	for _, f := range failures {
 		was, ok := s[f.Key]
@@ -50,6 +53,16 @@ func (s sights) seeing(at Moment, failures []Seen[FailureRecord]) sights {
 		now[f.Key] = next
 	}
 	return now
+}
+
+// stand reports whether the budgets are those that were seen last.
+func (s sights) stand(failures []Seen[FailureRecord]) bool {
+	for _, f := range failures {
+		if was, ok := s[f.Key]; !ok || was.mod != f.Mod {
+			return false
+		}
+	}
+	return len(s) == len(failures)
 }
 
 // due are the shards of an endpoint that every budget of the target lets run now, and when more of them may:

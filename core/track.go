@@ -17,10 +17,12 @@ type track struct {
 	below       bool  // what is pending is not worth asking for yet
 	pending     alarm // when this master saw something pending first
 
-	requests      []RequestID // merges to answer after the next look
-	now           bool        // a person asked: the next attempt does not wait for a budget
-	known         Revision    // of the table's record, when the table was looked at
-	contradiction Failure     // what that look showed, to be confirmed
+	requests      []RequestID       // merges to answer after the next look
+	now           bool              // a person asked: the next attempt of each endpoint does not wait for its budget
+	rushed        map[Endpoint]bool // those that have had it
+	known         Revision          // of the table's record, when the table was looked at
+	contradiction Failure           // what that look showed, to be confirmed
+	hasty         ExecutionID       // the last reservation of ours that did not wait
 	adopt         *adoption
 	claim         Execution // the reservation under way
 	blind         blindness // looks of ours that failed

@@ -23,7 +23,8 @@ type Judged struct {
 //
 // It holds invariant 1 because the owner must be absent, and 6 because everything that the mode was
 // derived from is compared: latch, policy, the chosen worker, and the masters, both those that were
-// there and any that came since.
+// there and any that came since. That shards have no live writer is not compared: one that has come meanwhile
+// has its turn the next time.
 func Reserve(j Judged, e Execution) Txn {
 	assert(e.Phase == Reserved, "reserve %s of %s in phase %s", e.ID, e.Target, e.Phase)
 	tv := j.View.Target(e.Target)

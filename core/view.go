@@ -14,6 +14,8 @@ type View struct {
 	Masters  []Seen[MasterRecord] // sorted by key
 	Workers  []Seen[WorkerRecord] // sorted by key
 	Loads    []Seen[Load]         // sorted by key; hints
+	order    []Target             // of Targets, sorted
+	segments map[string]Target    // of keys that have come so far
 	// merging leaves out what only those look at who schedule and recover; they read it when they need it.
 	merging bool
 	// Broken are keys whose record can't be read; their target runs nothing (mode unreadable = no merge).
@@ -56,8 +58,18 @@ func (s Seen[R]) Pointer() *R {
 	return &s.Value
 }
 
+// peek is [Seen.Pointer] to the record itself, which the next change overwrites.
+func (s *Seen[R]) peek() *R {
+	if !s.Present() {
+		return nil
+	}
+	return &s.Value
+}
+
 // NewView is a view that knows nothing.
-func NewView() *View { return &View{Targets: map[Target]*TargetView{}, Broken: map[string]bool{}} }
+func NewView() *View {
+	return &View{Targets: map[Target]*TargetView{}, segments: map[string]Target{}, Broken: map[string]bool{}}
+}
 
 // newWorkerView is an empty view for one who runs executions: he has no use for the demand of tables, nor for
 // what his own executions write again and again.
@@ -88,8 +100,21 @@ func (v *View) Target(t Target) *TargetView {
 			Latch: absent[Latch](ModeKey(t)), Policy: absent[Policy](PolicyKey(t)),
 		}
 		v.Targets[t] = tv
+		v.order = insertSorted(v.order, t)
 	}
 	return tv
+}
+
+// named is the target that a segment of a key stands for; ok is false if it stands for none.
+func (v *View) named(seg string) (t Target, ok bool) {
+	if t, ok = v.segments[seg]; ok {
+		return t, true
+	}
+	t, err := TargetOfSegment(seg)
+	if err == nil {
+		v.segments[seg] = t
+	}
+	return t, err == nil
 }
 
 // Failure is the budget of an endpoint.
@@ -159,8 +184,7 @@ func (v *View) put(r Record) (t Target, ok bool) {
 		return "", false
 	}
 	seg, _, _ := strings.Cut(rest, "/")
-	t, err := TargetOfSegment(seg)
-	if err != nil {
+	if t, ok = v.named(seg); !ok {
 		return "", false // not a record of a target: kv
 	}
 	tv := v.Target(t)
@@ -206,12 +230,11 @@ func set[R any](v *View, s *Seen[R], r Record) {
 	if r.Mod == 0 {
 		return
 	}
-	value, err := Decode[R](r.Key, r.Value)
-	if err != nil {
+	if err := decodeInto(r.Key, r.Value, &s.Value); err != nil {
+		var none R
+		s.Value = none
 		v.Broken[r.Key] = true
-		return
 	}
-	s.Value = value
 }
 
 func setIn[R any](v *View, list []Seen[R], r Record) []Seen[R] {

@@ -22,10 +22,11 @@ type watch struct {
 	Progress  Revision
 	counters  Counters // what its worker has told last
 	probe     alarm
-	suspect   Revision // the progress record at the first failed probe
-	cancelled alarm    // when its grace ends
-	second    alarm    // when a limit of the second line runs out
-	due       alarm    // when a budget lets the target run again
+	suspect   Revision       // the progress record at the first failed probe
+	cancelled alarm          // when its grace ends
+	judged    Seen[Progress] // as it was when it was cancelled
+	second    alarm          // when a limit of the second line runs out
+	due       alarm          // when a budget lets the target run again
 	why       Failure
 }
 
@@ -107,13 +108,13 @@ func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
 	switch {
 	case w.cancelled.due(at.Mono):
 		m.out.note(e, w.why.Code, fmt.Sprintf("cancel unanswered for %v: freeze execution %d", l.CancelGrace, e.Number))
-		m.freeze(tr, tv, w.why)
+		m.freeze(tr, tv, w.judged, w.why)
 	case !w.cancelled.Set && (w.second.due(at.Mono) || tr.adopt != nil):
 		if !w.second.due(at.Mono) {
 			w.why = Failure{Code: CodeCancelled, Detail: "the table is adopted anew"}
 		}
 		w.second = alarm{}
-		w.cancelled = alarmAt(at.Mono.Add(l.CancelGrace))
+		w.cancelled, w.judged = alarmAt(at.Mono.Add(l.CancelGrace)), tv.Progress
 		w.probe = alarmAt(at.Mono.Add(l.Probe)) // the cancel is one; without a worker to send it to, it must not ring again at once
 		m.out.note(e, w.why.Code, fmt.Sprintf("%s (execution %d on %s): cancel", w.why.Detail, e.Number, e.Endpoint))
 		m.send(at, tr, e, func(id EffectID, address string) Effect {
@@ -200,12 +201,11 @@ func (m *Master) unreached(at Moment, tr *track, tv *TargetView, e Execution) {
 }
 
 // freeze settles an execution that did not end by itself. One that was judged by its lack of progress
-// goes on if it makes some at the last moment; one that has run for too long, or that a person wants
-// ended, does not.
-func (m *Master) freeze(tr *track, tv *TargetView, why Failure) {
+// goes on if it has made some since, and be it at the last moment; one that has run for too long, or that a
+// person wants ended, does not.
+func (m *Master) freeze(tr *track, tv *TargetView, judged Seen[Progress], why Failure) {
 	var progress *Seen[Progress]
 	if why.Code == CodeNoProgress {
-		judged := tv.Progress
 		progress = &judged
 	}
 	m.settle(tr, tv.Execution.Value, progress, why)

@@ -211,7 +211,7 @@ func (w *Worker) changed(at Moment, ev Changed) {
 	}
 	touched = news.Targets
 	if ev.Reset || news.Processes { // a registration that came or went says who has lost a worker
-		touched = sortedKeys(w.view.Targets)
+		touched = w.view.order
 	}
 	for _, t := range touched {
 		w.orphaned(at, t)
@@ -284,7 +284,7 @@ func ownWorker(v *View, e Endpoint) Seen[WorkerRecord] {
 // voices collects what is said about a target: by every live master, by the one worker that is judged,
 // by policy and latch.
 func voices(v *View, t Target, worker Seen[WorkerRecord]) Voices {
-	out := Voices{Policy: v.Target(t).Policy.Pointer(), Latch: v.Target(t).Latch.Pointer()}
+	out := Voices{Live: make([]Declared, 0, len(v.Masters)+1), Policy: v.Target(t).Policy.peek(), Latch: v.Target(t).Latch.peek()}
 	for _, m := range v.Masters {
 		out.Live = append(out.Live, Declared{m.Value.Instance, m.Value.Declares.Says(t), slices.Contains(m.Value.Capabilities, OwnedMerge)})
 	}

@@ -19,18 +19,22 @@ type checks struct {
 	admitted map[core.ExecutionID]core.Version
 	open     map[core.Target]core.ExecutionID
 	targets  map[core.ExecutionID]core.Target
+	recent   []core.ExecutionID
+	merged   map[core.Target]int
 	progress map[core.ExecutionID]core.MonoTime // when completed work was recorded last
 	// noProgress is the limit that the fleet has; 0 turns off what needs it.
 	noProgress, mayRun time.Duration
 	longest            time.Duration          // the limit on no progress of the process that has the longest
 	leapt              map[core.Instance]bool // whose monotonic clock has shown more time than had passed
+	leastPatience      time.Duration          // the shortest of these limits that a master has
 	began              map[core.ExecutionID]core.MonoTime
 	broken             []string
 	// untouched: nobody changes history behind our back, so no table may be said to have been replaced,
 	// restored or merged by somebody else.
 	untouched bool
 	// aside: a person has changed the history of a table, and the rows are no longer comparable.
-	aside map[core.Target]bool
+	aside  map[core.Target]bool
+	fanOut fanOutChecks
 }
 
 func newChecks(w *world) *checks {
@@ -38,10 +42,16 @@ func newChecks(w *world) *checks {
 		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
 		progress: map[core.ExecutionID]core.MonoTime{},
 		began:    map[core.ExecutionID]core.MonoTime{}, leapt: map[core.Instance]bool{},
-		targets: map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{},
+		merged:  map[core.Target]int{},
+		targets: map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(),
 	}
 	w.kv.observe = c.transaction
 	return c
+}
+
+// broke remembers what no invariant names: a history that can't be.
+func (c *checks) broke(format string, args ...any) {
+	c.broken = append(c.broken, fmt.Sprintf(format, args...))
 }
 
 func (c *checks) fail(invariant int, format string, args ...any) {
@@ -50,9 +60,9 @@ func (c *checks) fail(invariant int, format string, args ...any) {
 
 // step checks what must hold at every moment: the rows that a reader sees are those that were written.
 func (c *checks) step() {
-	for _, name := range sortedKeys(c.w.lake.tables) {
+	for _, name := range c.w.lake.order {
 		t := c.w.lake.tables[name]
-		if !t.dirty {
+		if t == nil || !t.dirty { // one that was dropped has no rows
 			continue
 		}
 		t.dirty = false
@@ -109,6 +119,7 @@ func (c *checks) transaction(t core.Txn, before map[string]core.Record) {
 				c.admit(op, before)
 			}
 		case "failure":
+			c.fanOut.charged[op.Key] = c.w.now
 			c.budget(t, op, before)
 		case "mode":
 			c.mode(t, op, before)
@@ -117,7 +128,6 @@ func (c *checks) transaction(t core.Txn, before map[string]core.Record) {
 		}
 	}
 	c.demand(t, before)
-	c.w.history.applied(t, before, c.w)
 }
 
 // steps are the phases that each transaction leads from and to.
@@ -144,6 +154,9 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 	if now.ID != "" {
 		c.targets[now.ID] = now.Target
 	}
+	if t.Name == "reserve" {
+		c.remember(now.ID)
+	}
 	if now.Phase == core.Recovered || now.Phase == core.Finished || now.ID == "" {
 		delete(c.open, was.Target)
 	}
@@ -159,6 +172,8 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 		c.fail(6, "%s was reserved while %s is draining", now.ID, now.Target)
 	}
 	switch {
+	case t.Name == "reserve":
+		c.reserved(now)
 	case t.Name == "start":
 		c.began[now.ID] = c.w.now
 	case t.Name == "finish" && now.End != nil && now.End.Code == core.CodeTimeLimit:
@@ -174,6 +189,24 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 // owned reports whether a latch or a policy keeps a table from being merged by its writers.
 func (c *checks) owned(t core.Target) bool {
 	return Get[core.Latch](c.w.kv, core.ModeKey(t)).Mode == core.Owned || Get[core.Policy](c.w.kv, core.PolicyKey(t)).Mode == core.Owned
+}
+
+// keptExecutions is how many executions, the latest, the checks know of. What lands or is reserved again comes much
+// sooner, and a run of days must not need more memory than one of an hour.
+const keptExecutions = 1024
+
+// remember takes note of an execution, and forgets the oldest one.
+func (c *checks) remember(e core.ExecutionID) {
+	c.recent = append(c.recent, e)
+	if len(c.recent) <= keptExecutions {
+		return
+	}
+	old := c.recent[0]
+	c.recent = c.recent[1:]
+	delete(c.admitted, old)
+	delete(c.targets, old)
+	delete(c.progress, old)
+	delete(c.began, old)
 }
 
 func (c *checks) draining(t core.Target) bool {

@@ -61,7 +61,7 @@ func (c *checks) frozen(was, now core.Execution) {
 		return
 	}
 	at, any := c.progress[was.ID]
-	if any && c.noProgress > 0 && c.w.now.Since(at) < c.noProgress*3/4 {
+	if any && c.leastPatience > 0 && c.w.now.Since(at) < c.leastPatience*3/4 {
 		c.fail(7, "%s is frozen for no progress %v after it made some", was.ID, c.w.now.Since(at))
 	}
 }
@@ -87,6 +87,7 @@ func (c *checks) demand(t core.Txn, before map[string]core.Record) {
 	e := h.Execution
 	if h.Merged {
 		c.w.cover["merged"]++
+		c.merged[e.Target]++
 		c.lying(e)
 	}
 	c.unpaid(t, h, before)

@@ -32,7 +32,7 @@ func (c coverage) reasons(w *world, p *process) {
 
 func (c coverage) merges() int { return c["merged"] }
 
-// kindOf is the name of an event's or an effect's type.
+// kindOf is the name of an event's or an effect's type; the switch spares the frequent ones a detour.
 func kindOf(v any) string {
 	switch v.(type) {
 	case core.Tick:
@@ -43,6 +43,22 @@ func kindOf(v any) string {
 		return "Committed"
 	case core.Commit:
 		return "Commit"
+	case core.Survey:
+		return "Survey"
+	case core.Surveyed:
+		return "Surveyed"
+	case core.SendProbe:
+		return "SendProbe"
+	case core.StatusRequested:
+		return "StatusRequested"
+	case core.AnswerStatus:
+		return "AnswerStatus"
+	case core.Replied:
+		return "Replied"
+	case core.EngineReported:
+		return "EngineReported"
+	case core.Note:
+		return "Note"
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", v), "core.")
 }

@@ -11,7 +11,7 @@
 // master, one worker, the KV and the lake are whole while everything else stays as broken as it is. By
 // then all that is pending must be merged.
 //
-// Invariants are checked after every step (check.go); at the end the histories that clients have seen are
-// held to models with porcupine (model.go). A failing run is a trace, which [Replay] plays again and
+// Invariants are checked after every step (check.go), and window by window the histories that clients have
+// seen are held to models with porcupine (judge.go). A failing run is a trace, which [Replay] plays again and
 // [Shrink] makes smaller.
 package sim

@@ -36,14 +36,14 @@ const (
 // newRun makes the fleet of a profile.
 func newRun(p Profile, src *source, record *Recording) *run {
 	r := &run{profile: p, src: src, w: newWorld(), targets: p.targets(), copies: map[core.Target]*table{}}
-	r.storm = &storm{src: src, rates: p.Rates, memory: p.Uneven.Memory, over: true}
+	r.storm = &storm{src: src, rates: p.Rates, memory: p.Uneven.Memory, stalls: p.Stalls, over: true}
 	w := r.w
 	w.faults = r.storm.weather()
-	w.history = newHistory()
 	w.quietly, w.record = true, record
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
 	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution
 	w.checks.longest = p.Limits.NoProgress * time.Duration(100+p.Uneven.Spread) / 100
+	w.checks.leastPatience = p.Limits.NoProgress
 	draw := rand.New(rand.NewPCG(p.Seed, 0xf1ee7))
 	for _, t := range r.targets {
 		w.lake.place(t, newTable(1+draw.IntN(p.Shards)))
@@ -52,7 +52,12 @@ func newRun(p Profile, src *source, record *Recording) *run {
 	u, own := p.Uneven, rand.New(rand.NewPCG(p.Seed, 0x0_f1ee7))
 	for i := range p.Masters {
 		last := i == p.Masters-1
-		cfg := core.MasterConfig{ID: fmt.Sprintf("m%d", i+1), Declares: r.declares(u.Silent && last), Limits: u.limits(own, p.Limits)}
+		limits := u.limits(own, p.Limits)
+		if p.Hasty && i == 0 {
+			limits = hasty(limits)
+			w.checks.leastPatience = limits.NoProgress
+		}
+		cfg := core.MasterConfig{ID: fmt.Sprintf("m%d", i+1), Declares: r.declares(u.Silent && last), Limits: limits}
 		if !last {
 			cfg.Trigger = u.Trigger
 		}

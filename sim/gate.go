@@ -78,7 +78,7 @@ func (w *world) gateAnswered(p *process, e core.AnswerCommit) {
 
 // send gives a manifest to storage, with the fate that it has there.
 func (w *world) send(p *process, life int, request core.RequestID, a *attempt) {
-	call := w.history.put(a, w.now)
+	op := w.history.put(a)
 	outcome := core.Unknown
 	a.table.flying++
 	fate, kept := w.faults.put(p.name), false
@@ -90,9 +90,12 @@ func (w *world) send(p *process, life int, request core.RequestID, a *attempt) {
 	}
 	land := func() {
 		a.table.flying--
-		if !fate.never {
-			outcome = w.put(a)
+		if fate.never {
+			w.history.lost(op)
+			return
 		}
+		outcome = w.put(a)
+		w.history.stored(op, a, outcome)
 	}
 	fate, kept = w.plot.sent(a, fate, land)
 	switch {
@@ -109,7 +112,7 @@ func (w *world) send(p *process, life int, request core.RequestID, a *attempt) {
 	w.after(wait, func() {
 		w.act(p, life, func() {
 			said := w.interpret(p, a, fate, outcome)
-			w.history.puts(a.target, call, said, w.now)
+			w.history.heard(op, said)
 			w.answered(p, life, request, a, said, said == core.Unknown)
 		})
 	})

@@ -15,15 +15,14 @@ import (
 
 // commit1 is a transaction of somebody who is no process of the fleet.
 func (w *world) commit1(t core.Txn) bool {
-	p := &process{id: "operator", name: "operator"}
-	w.history.begin(p, core.Commit{Txn: t}, w)
+	op := w.history.begin("operator", core.Commit{Txn: t})
 	outcome := core.NotApplied
 	if w.kv.Apply(t, "") {
 		outcome = core.Applied
 	}
-	answer := core.Committed{Outcome: outcome, Revision: w.kv.rev}
-	w.history.took(core.Commit{Txn: t}, "", answer)
-	w.history.answered(p, answer, w.now)
+	reply := core.Committed{Outcome: outcome, Revision: w.kv.rev}
+	w.history.replied(op, reply)
+	w.history.answered(op, reply)
 	w.changed()
 	return outcome == core.Applied
 }

@@ -1,243 +1,162 @@
 package sim
 
 import (
-	"math"
+	"io"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/sluice-data/sluice/core"
 )
 
-// history records what clients asked and were told, for the models that are checked at the end. An
-// answer that never reached its asker is unknown: the request may have taken effect at any time since.
+// history records what clients asked of the world's objects and were told: of the KV, of each table's chain of
+// versions, and of the demand for each table. It is judged while the run goes on, window by window (judge.go),
+// and forgets what it has judged: its size depends on how much is under way, not on how long a run is.
 type history struct {
-	kv     []kvCall
-	table  map[core.Target][]tableCall
-	demand map[core.Target][]demandCall
-	// watched is what watches have told of each revision.
+	w      *world
+	budget time.Duration // for a search that may need one
+	kv     *object
+	tables map[core.Target]*object
+	demand map[core.Target]*object
+	// watched is what watches have told of each revision since the KV's last cut.
 	watched map[core.Revision]kvChange
-	// texts are the revisions at which watches have shown each text of a demand first.
-	texts map[string]core.Revision
-	// pending are the requests to the KV that have no answer yet, by the life of the asker.
-	pending map[string][]asked
-	full    bool // the KV's part has reached its bound
-	witness witness
+	// undecided names the first model whose search did not end in its time.
+	undecided string
+	judged    int // operations
+	log       *historyLog
 }
 
-// asked is where the notes of one request are.
-type asked struct {
+// operation is one thing that somebody asked of an object. Its three moments are the call, the point at which it
+// took effect, and the return. The world knows the second: it is the world that does it.
+type operation struct {
 	client   string
-	effect   core.EffectID
-	kv, post int
-	target   core.Target
+	call, at core.MonoTime
+	back     core.MonoTime
+	input    any
+	output   any // what the object did; nil: nothing yet, or nothing ever
+	told     any // what the client was told; nil: nothing, so it may have taken effect at any time since, or never
+	// part is the same request as an operation of another object: a transaction of the KV that posts demand.
+	part   *operation
+	object *object
 }
 
-// targetOf is the target of a record's key, if it is of the given kind.
-func targetOf(key, kind string) (core.Target, bool) {
-	seg, ok := strings.CutPrefix(key, core.Root+kind)
-	if !ok {
-		return "", false
+// object is one thing that has a history of its own.
+type object struct {
+	name  string
+	model model
+	look  func() any // the whole state of it, as a reader sees it now; nil: it isn't there
+	// since is when the window under way began, start is what a reader saw then.
+	since core.MonoTime
+	start any
+	// done are the operations that took effect in this window, in the order in which they did; flying are those
+	// that were called, and have neither taken effect nor been lost for good.
+	done, flying []*operation
+	over         []core.ExecutionID          // of a table: those that are recovered
+	landed       map[core.Version]*operation // of a table: the puts that made its versions
+	taken        bool                        // of a demand: an execution has taken from it
+}
+
+func newHistory(w *world, budget time.Duration, out io.Writer) *history {
+	h := &history{w: w, budget: budget, tables: map[core.Target]*object{}, demand: map[core.Target]*object{}}
+	if out != nil {
+		h.log = newHistoryLog(out)
 	}
-	t, err := core.TargetOfSegment(seg)
-	return t, err == nil
+	h.kv = h.object("the KV", model{}, func() any { return w.kv.copied() })
+	h.watch()
+	for _, t := range sortedKeys(w.lake.tables) {
+		h.addTable(t)
+	}
+	return h
 }
 
-// open is the end of a call that was never answered; the last look comes before it.
-const (
-	open     = math.MaxInt64
-	lastLook = math.MaxInt64 - 2
-)
-
-// maxKVCalls bounds the KV's history, so that checking it ends.
-const maxKVCalls = 3000
-
-// kvCall is one request to the KV.
-type kvCall struct {
-	client     string
-	call, back int64
-	effect     core.Effect
-	holder     string
-	answer     core.Event // nil: unknown
-	final      bool       // the last one: what was not applied by then is as if it never was
+func (h *history) object(name string, m model, look func() any) *object {
+	return &object{name: name, model: m, look: look, since: h.w.now, start: look()}
 }
 
-// tableCall is one access to a table's version chain.
-type tableCall struct {
-	client     string
-	call, back int64
-	what       tableOp
-	version    core.Version
-	by         string
-	execution  core.ExecutionID
-	outcome    core.Outcome
+// call notes that somebody asks something of an object.
+func (h *history) call(o *object, client string, input any) *operation {
+	op := &operation{client: client, call: h.w.now, input: input, object: o}
+	o.flying = append(o.flying, op)
+	h.log.called(op)
+	return op
 }
 
-type tableOp uint8
-
-const (
-	opPut     tableOp = iota // put-if-absent of an execution's commit
-	opSaw                    // a look at the head
-	opOther                  // somebody else's commit that landed: fences, clients
-	opOver                   // the execution is recovered: nothing of it may land from here on
-	opReplace                // another table, or an older copy, stands there now
-)
-
-func newHistory() *history {
-	return &history{table: map[core.Target][]tableCall{}, demand: map[core.Target][]demandCall{}, pending: map[string][]asked{}, watched: map[core.Revision]kvChange{}, texts: map[string]core.Revision{}, witness: newWitness()}
+// lost notes that a request will never take effect: it did not get to the object.
+func (h *history) lost(op *operation) {
+	if h == nil || op == nil {
+		return
+	}
+	op.object.settle(op)
+	h.lost(op.part)
 }
 
-// begin notes a request to the KV.
-func (h *history) begin(p *process, e core.Effect, w *world) {
+func (o *object) settle(op *operation) {
+	if i := slices.Index(o.flying, op); i >= 0 {
+		o.flying = slices.Delete(o.flying, i, i+1)
+	}
+}
+
+// effect notes that a request takes effect now, with what the object does.
+func (h *history) effect(op *operation, output any) {
+	if h == nil || op == nil {
+		return
+	}
+	o := op.object
+	o.settle(op)
+	op.at, op.output = h.w.now, output
+	o.done = append(o.done, op)
+	if len(o.done) >= windowSize {
+		h.cut(o)
+	}
+}
+
+// answered notes what the client is told. That is its own check: whoever is told something definite is told what
+// the object did, and it did that between the call and now.
+func (h *history) answered(op *operation, told any) {
+	if h == nil || op == nil || !definite(told) {
+		return
+	}
+	op.back, op.told = h.w.now, told
+	h.log.answered(op)
+	if !sameAnswer(told, op.output) || op.at < op.call || op.at > op.back {
+		h.w.checks.broke("the history contradicts itself: %s was told %q of what it asked at %v, and the world did %q",
+			op.client, answerText(told), time.Duration(op.call), answerText(op.output))
+	}
+	if op.part != nil {
+		op.part.back, op.part.told = op.back, told
+		h.log.answered(op.part)
+	}
+}
+
+// once is an operation that takes no time: its effect is known to whoever caused it.
+func (h *history) once(o *object, client string, input, output any) {
 	if h == nil {
 		return
 	}
-	now := w.now
-	c := asked{client: p.id, kv: -1, post: -1}
-	if !h.full {
-		h.kv = append(h.kv, kvCall{client: p.id, call: int64(now), back: open, effect: e, holder: p.id})
-		c.kv = len(h.kv) - 1
-	}
-	if !h.full && len(h.kv) >= maxKVCalls {
-		h.finalRead(w)
-	}
-	switch e := e.(type) {
-	case core.Commit:
-		c.effect = e.ID
-		c.target, c.post = h.posts(p.id, e.Txn, now)
-	case core.Read:
-		c.effect = e.ID
-	}
-	h.pending[p.id] = append(h.pending[p.id], c)
+	op := h.call(o, client, input)
+	op.back, op.told = h.w.now, output
+	h.effect(op, output)
+	h.log.answered(op)
 }
 
-// answered notes an answer of the KV that has reached its asker. One that has not leaves its call open.
-func (h *history) answered(p *process, answer core.Event, now core.MonoTime) {
-	if h == nil {
-		return
-	}
-	var id core.EffectID
-	outcome, rev := core.Unknown, core.Revision(0)
-	switch a := answer.(type) {
+// definite reports whether an answer says anything; silence doesn't.
+func definite(told any) bool {
+	switch a := told.(type) {
 	case core.Committed:
-		id, outcome, rev = a.Effect, a.Outcome, a.Revision
+		return a.Outcome != core.Unknown
 	case core.ReadDone:
-		id = a.Effect
-	default:
-		return
+		return a.OK
+	case core.Outcome:
+		return a != core.Unknown
 	}
-	list := h.pending[p.id]
-	for i, c := range list {
-		if c.effect != id {
-			continue
-		}
-		if c.kv >= 0 && !h.full {
-			h.kv[c.kv].back, h.kv[c.kv].answer = int64(now), answer
-		}
-		h.posted(c.target, c.post, outcome, rev, now)
-		h.pending[p.id] = slices.Delete(list, i, i+1)
-		return
-	}
+	return false
 }
 
-// told notes a change that a watch has delivered.
-func (h *history) told(ch kvChange) {
-	if h == nil {
-		return
+// sameAnswer compares what was told with what was done.
+func sameAnswer(told, done any) bool {
+	a, isRead := told.(core.ReadDone)
+	b, wasRead := done.(core.ReadDone)
+	if isRead && wasRead {
+		return a.Revision == b.Revision && slices.Equal(a.Records, b.Records)
 	}
-	if !h.full {
-		h.watched[ch.rev] = ch
-	}
-	for _, r := range ch.puts {
-		if strings.HasPrefix(r.Key, core.Root+"demand/") {
-			if _, again := h.texts[r.Value]; !again { // a release may write the same text once more
-				h.texts[r.Value] = r.Mod
-			}
-		}
-	}
-}
-
-// finalRead ends the KV's history with a look at everything.
-func (h *history) finalRead(w *world) {
-	if h.full {
-		return
-	}
-	h.full = true
-	h.kv = append(h.kv, kvCall{
-		client: "reader", call: int64(w.now), back: int64(w.now), final: true, effect: core.Read{Ranges: []core.Range{core.Everything()}},
-		answer: core.ReadDone{OK: true, Revision: w.kv.rev, Records: w.kv.Read(core.Everything())},
-	})
-}
-
-// expired notes the end of a lease, as a request of nobody's.
-func (h *history) expired(holder string, t core.Txn, rev core.Revision, now core.MonoTime) {
-	if h == nil {
-		return
-	}
-	answer := core.Committed{Outcome: core.Applied, Revision: rev}
-	h.took(core.Commit{Txn: t}, "", answer)
-	if h.full {
-		return
-	}
-	h.kv = append(h.kv, kvCall{client: "lease of " + holder, call: int64(now), back: int64(now), effect: core.Commit{Txn: t}, answer: answer})
-}
-
-func (h *history) add(t core.Target, c tableCall) int {
-	h.table[t] = append(h.table[t], c)
-	return len(h.table[t]) - 1
-}
-
-// put notes that a manifest goes to storage.
-func (h *history) put(a *attempt, now core.MonoTime) int {
-	if h == nil {
-		return -1
-	}
-	return h.add(a.target, tableCall{
-		client: a.by(), call: int64(now), back: open, what: opPut, version: a.body.Version, by: a.by(),
-		execution: a.engine.exec.ID, outcome: core.Unknown,
-	})
-}
-
-// puts notes what the gate found out about it.
-func (h *history) puts(t core.Target, i int, outcome core.Outcome, now core.MonoTime) {
-	if h == nil || i < 0 || outcome == core.Unknown {
-		return
-	}
-	h.table[t][i].back, h.table[t][i].outcome = int64(now), outcome
-}
-
-// saw notes a look that showed the head.
-func (h *history) saw(p *process, t core.Target, head version, now core.MonoTime) {
-	if h != nil {
-		h.add(t, tableCall{client: p.id, call: int64(now), back: int64(now), what: opSaw, version: head.Version, by: head.by})
-	}
-}
-
-// moved notes somebody else's commit.
-func (h *history) moved(t core.Target, by string, v core.Version, now core.MonoTime) {
-	if h != nil {
-		h.add(t, tableCall{client: by, call: int64(now), back: int64(now), what: opOther, version: v, by: by})
-	}
-}
-
-// replaced notes that another table stands there.
-func (h *history) replaced(t core.Target, head version, now core.MonoTime) {
-	if h != nil {
-		h.add(t, tableCall{client: "user", call: int64(now), back: int64(now), what: opReplace, version: head.Version, by: head.by})
-	}
-}
-
-// applied notes what a transaction means for tables and demand.
-func (h *history) applied(t core.Txn, before map[string]core.Record, w *world) {
-	if h == nil {
-		return
-	}
-	for _, op := range t.Then {
-		rec, ok := before[op.Key]
-		if !ok || op.Op != core.OpPut || t.Name != "finish-recovery" {
-			continue
-		}
-		e := decode[core.Execution](rec)
-		h.add(e.Target, tableCall{client: "recovery", call: int64(w.now), back: int64(w.now), what: opOver, execution: e.ID})
-	}
-	h.demandMoved(t, w)
+	return !isRead && !wasRead && told == done
 }

@@ -8,17 +8,13 @@ import (
 
 // demandCall is one thing that happens to a table's demand.
 type demandCall struct {
-	client     string
-	call, back int64
-	what       demandOp
-	// asked is the demand afterwards; taken are the shards that an execution took, served those of them
-	// that it need not give back.
+	what demandOp
+	// asked is the demand afterwards; taken are the shards that an execution took, served those of them that it
+	// need not give back.
 	asked, taken, served []core.ShardID
-	outcome              core.Outcome
-	// seen is the revision of the demand's record that was compared, mod the one that it has then; rev is
-	// that of the transaction, 0 where nobody was told.
-	seen, mod, rev core.Revision
-	text           string // of the record that is put
+	// seen is the revision of the demand's record that was compared, mod the one that it has afterwards: of a post
+	// that leaves a record it is not known before it is answered.
+	seen, mod core.Revision
 }
 
 type demandOp uint8
@@ -27,75 +23,63 @@ const (
 	demandPost demandOp = iota
 	demandTake
 	demandGive
-	demandRead // at the end
 )
 
+func (o demandOp) String() string { return [...]string{"post", "take", "give"}[o] }
+
+// wanted is the state of a table's demand: what is asked for, and what an execution has taken.
+type wanted struct {
+	asked, taken []core.ShardID
+	mod          core.Revision // of the demand's record; someRevision after a write that nobody was told of
+	rev          core.Revision // of the last write that is known
+}
+
+const someRevision core.Revision = -1
+
+// post notes a post of demand, as a part of the transaction that makes it; nil if it makes none.
+func (h *history) post(client string, t core.Txn) *operation {
+	if t.Name != "post-demand" {
+		return nil
+	}
+	put := t.Then[0]
+	target, _ := targetOf(put.Key, "demand/")
+	c := demandCall{what: demandPost, seen: compared(t, target)}
+	if put.Op == core.OpPut {
+		c.asked, c.mod = decode[core.Demand](core.Record{Key: put.Key, Value: put.Value}).Shards, someRevision
+	}
+	return h.call(h.demand[target], client, c)
+}
+
 // demandMoved notes what an applied transaction does to the demand.
-func (h *history) demandMoved(t core.Txn, w *world) {
-	now := int64(w.now)
+func (h *history) demandMoved(t core.Txn, post *operation) {
+	applied := core.Committed{Outcome: core.Applied, Revision: h.w.kv.rev}
+	if post != nil {
+		h.effect(post, applied)
+		return
+	}
 	for _, op := range t.Then {
 		target, ok := targetOf(op.Key, "execution/")
-		if !ok {
-			continue
+		if !ok || !slices.ContainsFunc(t.Then, func(op core.Op) bool { return op.Key == core.DemandKey(target) }) {
+			continue // a self-merge asks for nothing
 		}
-		after := Get[core.Demand](w.kv, core.DemandKey(target)).Shards
-		c := demandCall{client: t.Name, call: now, back: now, asked: after, outcome: core.Applied, seen: compared(t, target), mod: w.kv.Get(core.DemandKey(target)).Mod, rev: w.kv.rev}
+		rec := h.w.kv.Get(core.DemandKey(target))
+		c := demandCall{asked: decode[core.Demand](rec).Shards, seen: compared(t, target), mod: rec.Mod}
 		switch rel, isRelease := released(t); {
-		case rel.Execution.Kind == core.KindSelf || decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Kind == core.KindSelf:
-			continue // a writer looks for itself
 		case t.Name == "reserve":
 			c.what, c.taken = demandTake, decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Shards
 		case isRelease:
 			c.what, c.taken = demandGive, rel.Execution.Shards
 			for _, s := range rel.Execution.Shards {
 				last := planned(rel.Execution, s)
-				if tb := w.lake.tables[target]; last == 0 || tb == nil || tb.rewritten || tb.head().Marks.Of(s) >= last || w.checks.aside[target] {
+				if tb := h.w.lake.tables[target]; last == 0 || tb == nil || tb.rewritten || tb.head().Marks.Of(s) >= last || h.w.checks.aside[target] {
 					c.served = append(c.served, s)
 				}
 			}
 		default:
 			continue
 		}
-		h.demand[target] = append(h.demand[target], c)
-	}
-}
-
-// posts notes a post of demand, as its poster knows it: until it is answered, it may have been applied.
-func (h *history) posts(client string, t core.Txn, now core.MonoTime) (target core.Target, i int) {
-	if h == nil || t.Name != "post-demand" {
-		return "", -1
-	}
-	target, _ = targetOf(t.Then[0].Key, "demand/")
-	c := demandCall{client: client, call: int64(now), back: open, what: demandPost, seen: compared(t, target)}
-	if t.Then[0].Op == core.OpPut {
-		c.asked = decode[core.Demand](core.Record{Key: t.Then[0].Key, Value: t.Then[0].Value}).Shards
-		c.mod, c.text = someRevision, t.Then[0].Value
-	}
-	h.demand[target] = append(h.demand[target], c)
-	return target, len(h.demand[target]) - 1
-}
-
-// posted notes the answer to a post, with the revision that it made.
-func (h *history) posted(target core.Target, i int, outcome core.Outcome, rev core.Revision, now core.MonoTime) {
-	if h == nil || i < 0 {
-		return
-	}
-	c := &h.demand[target][i]
-	c.back, c.outcome = int64(now), outcome
-	if outcome != core.Applied {
-		return
-	}
-	if c.rev = rev; c.mod == someRevision {
-		c.mod = rev
-	}
-}
-
-// resolve gives unanswered posts the revision at which a watch has shown their very text.
-func (h *history) resolve(calls []demandCall) {
-	for i, c := range calls {
-		if rev := h.texts[c.text]; c.what == demandPost && c.outcome == core.Unknown && c.text != "" && rev != 0 {
-			calls[i].rev, calls[i].mod = rev, rev
-		}
+		h.demand[target].taken = c.what == demandTake
+		h.once(h.demand[target], t.Name, c, applied)
 	}
 }
 
@@ -109,17 +93,45 @@ func compared(t core.Txn, target core.Target) core.Revision {
 	return someRevision
 }
 
-// last notes what the records say at the end.
-func (h *history) last(w *world) {
-	for _, t := range sortedKeys(w.lake.tables) {
-		e := Get[core.Execution](w.kv, core.ExecutionKey(t))
-		h.demand[t] = append(h.demand[t], demandCall{
-			client: "reader", call: lastLook, back: lastLook, what: demandRead,
-			asked: Get[core.Demand](w.kv, core.DemandKey(t)).Shards, taken: slices.Clone(e.Shards),
-		})
-		if head := w.lake.tables[t].head(); len(h.table[t]) > 0 {
-			h.add(t, tableCall{client: "reader", call: lastLook, back: lastLook, what: opSaw, version: head.Version, by: head.by})
-		}
+// follows reports whether a write that compared this revision may come next.
+func (s wanted) follows(seen core.Revision) bool {
+	return s.mod == seen || s.mod == someRevision && seen > s.rev
+}
+
+// demandStep: what was asked for is there, or with an execution; an execution gives back what it has not served.
+func demandStep(state, input, output any) (bool, any) {
+	s, c := state.(wanted), input.(demandCall)
+	ans, known := output.(core.Committed)
+	if known && ans.Outcome == core.NotApplied {
+		return true, s
 	}
-	h.finalRead(w)
+	next := wanted{c.asked, s.taken, c.mod, max(s.rev, ans.Revision, c.seen)}
+	if known && c.mod == someRevision {
+		next.mod = ans.Revision
+	}
+	if !s.follows(c.seen) || known && ans.Revision <= s.rev {
+		return false, s
+	}
+	switch c.what {
+	case demandTake:
+		rest := slices.DeleteFunc(slices.Clone(s.asked), func(x core.ShardID) bool { return slices.Contains(c.taken, x) })
+		next.taken = c.taken
+		return slices.Equal(rest, c.asked), next
+	case demandGive:
+		for _, x := range slices.Concat(s.taken, s.asked) {
+			served := slices.Contains(c.served, x) && slices.Contains(s.taken, x)
+			if !served && !slices.Contains(c.asked, x) {
+				return false, s
+			}
+		}
+		next.taken = nil
+		return slices.Equal(s.taken, c.taken), next
+	}
+	return true, next
+}
+
+// sameDemand compares what a reader sees.
+func sameDemand(a, b any) bool {
+	x, y := a.(wanted), b.(wanted)
+	return (x.mod == y.mod || x.mod == someRevision || y.mod == someRevision) && slices.Equal(x.asked, y.asked) && slices.Equal(x.taken, y.taken)
 }

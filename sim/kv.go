@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -13,8 +14,8 @@ import (
 // revisions, transactions, ranges and leases; what a client sees of it through a network is kvclient.go.
 type KV struct {
 	rev     core.Revision
-	records []kvRecord // sorted by key
-	log     []kvChange // all changes after the revision compacted
+	records []*kvRecord // sorted by key, never written in place
+	log     []kvChange  // all changes after the revision compacted
 	// compacted: changes up to this revision can't be told any more.
 	compacted core.Revision
 	// observe is told of every transaction that was applied, with what its keys held before.
@@ -42,7 +43,7 @@ func NewKV() *KV { return &KV{rev: 1, logged: newHash()} }
 func (k *KV) Revision() core.Revision { return k.rev }
 
 func (k *KV) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(k.records, key, func(r kvRecord, key string) int { return cmp.Compare(r.Key, key) })
+	return slices.BinarySearchFunc(k.records, key, func(r *kvRecord, key string) int { return strings.Compare(r.Key, key) })
 }
 
 // Get is one record; one that is absent has Mod 0.
@@ -67,11 +68,11 @@ func (k *KV) Apply(t core.Txn, holder string) bool {
 		case core.OpPut:
 			i, ok := k.find(op.Key)
 			if !ok {
-				k.records = slices.Insert(k.records, i, kvRecord{Record: core.Record{Key: op.Key}})
+				k.records = slices.Insert(k.records, i, &kvRecord{Record: core.Record{Key: op.Key}})
 			}
 			before[op.Key] = k.records[i].Record
 			r := core.Record{Key: op.Key, Value: op.Value, Mod: ch.rev}
-			k.records[i] = kvRecord{Record: r}
+			k.records[i] = &kvRecord{Record: r}
 			if op.Leased {
 				k.records[i].holder = holder
 			}
@@ -88,17 +89,23 @@ func (k *KV) Apply(t core.Txn, holder string) bool {
 		return true
 	}
 	k.rev = ch.rev
-	k.log = append(k.log, ch)
+	if k.log = append(k.log, ch); len(k.log) > keptChanges {
+		k.Compact(k.log[keptChanges/2].rev)
+	}
 	if k.observe != nil {
 		k.observe(t, before)
 	}
 	return true
 }
 
+// keptChanges is how many changes the KV keeps, as a server does that compacts by itself.
+const keptChanges = 4096
+
 // Compact forgets the changes up to a revision: a watch that is further behind starts from a snapshot.
 func (k *KV) Compact(upTo core.Revision) {
 	k.compacted = max(k.compacted, upTo)
-	k.log = slices.DeleteFunc(k.log, func(c kvChange) bool { return c.rev <= k.compacted })
+	kept, _ := k.since(k.compacted)
+	k.log = slices.Clone(kept)
 }
 
 // since are the changes after a revision; ok is false if they can't be told any more.
@@ -166,7 +173,7 @@ func (k *KV) holds(c core.Cond) bool {
 }
 
 // within are the records of one range.
-func (k *KV) within(r core.Range) []kvRecord {
+func (k *KV) within(r core.Range) []*kvRecord {
 	from, ok := k.find(r.Key)
 	if r.End == "" {
 		if ok {
@@ -216,6 +223,14 @@ func (k *KV) Expire(holder string) (t core.Txn, ok bool) {
 	}
 	return t, len(t.Then) > 0 && k.Apply(t, "")
 }
+
+// would reports whether the conditions of a transaction hold.
+func (k *KV) would(t core.Txn) bool {
+	return !slices.ContainsFunc(t.If, func(c core.Cond) bool { return !k.holds(c) })
+}
+
+// copied is a copy without the past. It shares the records, which nobody writes to.
+func (k *KV) copied() *KV { return &KV{rev: k.rev, records: slices.Clone(k.records)} }
 
 // Clone is a copy as a backup would hold it: without the changes that led to it.
 func (k *KV) Clone() *KV {

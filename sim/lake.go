@@ -9,6 +9,7 @@ import (
 // lake is the storage of the virtual cluster: tables, each with a put-if-absent for its next version.
 type lake struct {
 	tables map[core.Target]*table
+	order  []core.Target // of all tables that there have been, sorted
 	down   bool
 	logged hash
 	// moved is told of every version, replaced of every table that is put in the place of another.
@@ -28,6 +29,9 @@ func (l *lake) place(target core.Target, t *table) {
 	}
 	_, again := l.tables[target]
 	l.tables[target] = t
+	if !again {
+		l.order = sortedKeys(l.tables)
+	}
 	if again || t.head().Version > 1 {
 		t.rewritten = true
 		l.replaced(target)

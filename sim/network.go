@@ -39,7 +39,7 @@ func requestOf(ev core.Event) core.RequestID {
 }
 
 // call makes an RPC to the process at an address. After the time-out its answer counts no more.
-func (w *world) call(p *process, address string, id core.EffectID, ev core.Event) {
+func (w *world) call(p *process, what, address string, id core.EffectID, ev core.Event) {
 	life, request := p.life, requestOf(ev)
 	c := &call{from: p.name, kind: kindOf(ev), done: func(r core.Replied) {
 		r.Effect = id
@@ -56,8 +56,9 @@ func (w *world) call(p *process, address string, id core.EffectID, ev core.Event
 	}
 	c.deaf = lost
 	arrive := func() { w.deliver(to, ev) }
+	there, _ := w.faults.stall(what, p.name)
 	if !w.plot.withholds(ev, arrive) {
-		w.after(w.faults.delay("rpc", p.name), arrive)
+		w.after(there+w.faults.delay("rpc", p.name), arrive)
 	}
 	if again, ok := w.faults.twice("rpc", p.name); ok {
 		w.cover.rare("a request to a worker arrives twice: " + c.kind)

@@ -22,16 +22,16 @@ func (w *world) perform(p *process, e core.Effect) {
 	case core.PutFence:
 		w.putFence(p, e)
 	case core.PutNumber:
-		w.ask(p, "lake", 0, func() core.Event {
+		w.ask(p, request{kind: "lake", what: "number"}, func() core.Event {
 			taken, f := w.lake.number(e.Target, core.Number{N: e.Number, Execution: e.Execution})
 			return core.NumberDone{Effect: e.ID, Taken: taken, Failure: f}
 		}, core.NumberDone{Effect: e.ID, Failure: lakeSilent})
 	case core.SendStart:
-		w.call(p, e.Address, e.ID, core.StartRequested{Request: w.newRequest(), Execution: e.Execution})
+		w.call(p, "start", e.Address, e.ID, core.StartRequested{Request: w.newRequest(), Execution: e.Execution})
 	case core.SendCancel:
-		w.call(p, e.Address, e.ID, core.CancelRequested{Request: w.newRequest(), Target: e.Target, Execution: e.Execution, Why: e.Why})
+		w.call(p, "cancel", e.Address, e.ID, core.CancelRequested{Request: w.newRequest(), Target: e.Target, Execution: e.Execution, Why: e.Why})
 	case core.SendProbe:
-		w.call(p, e.Address, e.ID, core.StatusRequested{Request: w.newRequest(), Target: e.Target, Execution: e.Execution})
+		w.call(p, "probe", e.Address, e.ID, core.StatusRequested{Request: w.newRequest(), Target: e.Target, Execution: e.Execution})
 	case core.AnswerStart:
 		w.cover.refused(e.Refused)
 		w.replied(p, e.Request, core.Replied{OK: true, Refused: e.Refused})
@@ -65,7 +65,7 @@ var lakeSilent = core.Failure{Code: core.CodeStorage, Detail: "no answer from th
 // one shows what was there a few versions ago.
 func (w *world) survey(p *process, e core.Survey) {
 	silence := core.Surveyed{Effect: e.ID, Failure: lakeSilent}
-	w.ask(p, "lake", 0, func() core.Event {
+	w.ask(p, request{kind: "lake", what: "survey"}, func() core.Event {
 		if w.faults.blind("survey", p.name) {
 			if out(failedIsAbsent) {
 				return core.Surveyed{Effect: e.ID, Table: core.Table{Target: e.Target}, Failure: core.Failure{Code: core.CodeTableMissing, Detail: "there is no table"}}
@@ -75,7 +75,7 @@ func (w *world) survey(p *process, e core.Survey) {
 		behind := w.faults.stale("survey", p.name)
 		t, numbers, f := w.lake.survey(e.Target, behind)
 		if f.OK() && behind == 0 {
-			w.history.saw(p, e.Target, w.lake.tables[e.Target].head(), w.now)
+			w.history.saw(p, e.Target, w.lake.tables[e.Target].head())
 		}
 		return core.Surveyed{Effect: e.ID, Table: t, Numbers: numbers, Failure: f}
 	}, silence)
@@ -86,7 +86,7 @@ func (w *world) putFence(p *process, e core.PutFence) {
 		return
 	}
 	w.recovers(p, e)
-	w.ask(p, "lake", 0, func() core.Event {
+	w.ask(p, request{kind: "lake", what: "fence"}, func() core.Event {
 		w.checks.fencing(e)
 		outcome, f := w.lake.fence(e)
 		w.fences(p, e, outcome)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -39,6 +40,9 @@ type process struct {
 	engines   map[core.Target]*engine
 }
 
+// nothing is what a process has seen of the KV before its first snapshot. No change comes before that.
+const nothing core.Revision = -1
+
 // wants is when the process wants a tick, if it can take one.
 func (p *process) wants() (core.MonoTime, bool) {
 	return p.next, p.ticks && p.machine != nil && !p.paused
@@ -53,6 +57,7 @@ func (w *world) boot(p *process) {
 	p.machine, p.ticks = start(instance), false
 	p.number = w.record.started(func() machine { return start(instance) })
 	p.paused, p.inbox, p.engines = false, nil, map[core.Target]*engine{}
+	p.seen = nothing
 	w.snapshot(p)
 }
 
@@ -86,7 +91,7 @@ func (w *world) loseLease(p *process) {
 // expire ends a lease, whoever lives under it.
 func (w *world) expire(holder string) {
 	if t, ok := w.kv.Expire(holder); ok {
-		w.history.expired(holder, t, w.kv.rev, w.now)
+		w.history.expired(holder, t)
 		w.noticedLease()
 	}
 	w.changed()
@@ -146,10 +151,11 @@ func (w *world) deliver(p *process, ev core.Event) {
 	}
 	w.fresh++
 	w.steps++
-	at := core.Moment{Mono: p.clock.mono(w.now), Wall: p.clock.wall(w.now), Fresh: fmt.Sprintf("x%d", w.fresh)}
+	at := core.Moment{Mono: p.clock.mono(w.now), Wall: p.clock.wall(w.now), Fresh: "x" + strconv.Itoa(w.fresh)}
 	w.record.step(p.number, at, ev)
 	effects := p.machine.Step(at, ev)
 	w.cover.event(ev)
+	w.checks.fanOut.event(ev)
 	w.sum(p, ev, effects)
 	life := p.life
 	p.rearm()

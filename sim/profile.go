@@ -23,6 +23,30 @@ type Profile struct {
 	Limits  core.Limits
 	Uneven  Uneven
 	Rates   Rates
+	// Stalls are the steps of the protocol that are slow now and then.
+	Stalls []string
+	// Hasty: the first master has a configuration of its own, and gives up on executions four times as soon.
+	Hasty bool
+	// Takeover: everything is such that tables change hands while their owner lives and commits.
+	Takeover bool
+}
+
+// takeover makes hand-overs under a living owner likely, which takes many things at once: a hasty master that
+// can't reach the worker, steps that dawdle between the judgement and what it leads to, an engine whose commits
+// are overtaken by those of clients and land late.
+func takeover(p *Profile, r *rand.Rand) {
+	p.Hasty, p.Stalls = true, []string{"freeze", []string{"admit", "reserve", "cancel", "progress"}[r.IntN(4)]}
+	p.Workers = max(2, p.Workers)
+	p.Limits.NoProgress = 25*time.Second + time.Duration(r.IntN(10))*time.Second
+	p.Rates.Put, p.Rates.Late, p.Rates.Engine, p.Rates.Crash = 250, 700, 0, 0
+	p.Rates.Work, p.Rates.Client = time.Minute, time.Duration(2+r.IntN(8))*time.Second
+	p.Rates.Every, p.Rates.Cut, p.Rates.Process, p.Rates.Pause = 20*time.Second, 300, 30, 30
+}
+
+// hasty are the limits of a master that has a quarter of the others' patience.
+func hasty(l core.Limits) core.Limits {
+	l.NoProgress, l.CancelGrace = l.NoProgress/4, l.CancelGrace/4
+	return l
 }
 
 // Rates are per mille of the messages or moments that they speak of.
@@ -69,7 +93,7 @@ func newProfile(seed uint64, hours float64) Profile {
 		Shards: 1 + r.IntN(3), Slots: 1 + r.IntN(3), Pass: 1 + r.IntN(6),
 		Limits: core.Limits{
 			Queue: span(time.Minute, 10*time.Minute), Execution: span(4*time.Minute, 20*time.Minute),
-			NoProgress: span(25*time.Second, 3*time.Minute), CancelGrace: span(8*time.Second, time.Minute),
+			NoProgress: []time.Duration{span(25*time.Second, 40*time.Second), span(40*time.Second, 3*time.Minute)}[r.IntN(2)], CancelGrace: span(8*time.Second, time.Minute),
 			Barrier: span(30*time.Second, 2*time.Minute), Probe: span(4*time.Second, 12*time.Second),
 			KVHold: span(10*time.Second, time.Minute), Poll: span(15*time.Second, time.Minute),
 		},
@@ -83,6 +107,12 @@ func newProfile(seed uint64, hours float64) Profile {
 			Pair: rate(100), Drain: rate(20), Schema: rate(60), Plot: rate(900),
 			Write: span(5*time.Second, 3*time.Minute), Client: span(time.Second, 2*time.Second) << r.IntN(10),
 		},
+	}
+	p.Stalls = drawStalls(r)
+	p.Hasty = r.IntN(3) == 0
+	if r.IntN(5) == 0 {
+		p.Takeover = true
+		takeover(&p, r)
 	}
 	p.Uneven = newUneven(p)
 	return p
@@ -102,6 +132,15 @@ func (p Profile) String() string {
 		r.Lose, r.Slow, r.Lag, r.Twice, r.KVLose, r.LakeLose, r.Blind, r.Stale, r.Crash, r.Put, r.Late, r.Engine, r.Work)
 	fmt.Fprintf(&b, "  something every %v: process %d, pause %d, cut %d, KV down %d, lake down %d, clock %d, history %d, operator %d, compaction %d, pair %d, drain %d; flushes every %v, clients every %v, %d per mille with another schema; plots %d",
 		short(r.Every), r.Process, r.Pause, r.Cut, r.KVDown, r.LakeDown, r.Clock, r.History, r.Operator, r.Compact, r.Pair, r.Drain, short(r.Write), short(r.Client), r.Schema, r.Plot)
+	if p.Takeover {
+		b.WriteString("; tables change hands under living owners")
+	}
+	if p.Hasty {
+		b.WriteString("; m1 is hasty")
+	}
+	if len(p.Stalls) > 0 {
+		fmt.Fprintf(&b, "; slow now and then: %s", strings.Join(p.Stalls, ", "))
+	}
 	return b.String()
 }
 

@@ -2,11 +2,10 @@ package sim
 
 import (
 	"fmt"
+	"io"
 	"runtime/debug"
 	"strings"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -27,6 +26,8 @@ const (
 type Options struct {
 	Seed  uint64
 	Hours float64 // of faults; 0 means 1
+	// Profile is that of the run; nil draws it from the seed.
+	Profile *Profile
 	// Choices are those to replay; nil draws them from the seed.
 	Choices []Choice
 	// Until ends the run after this many steps; 0 means never.
@@ -35,10 +36,12 @@ type Options struct {
 	Timeline bool
 	// Digests keeps the digest after each step.
 	Digests bool
-	// Profile is run instead of the one that the seed draws; nil for that.
-	Profile *Profile
-	// CheckTime bounds each model's check; 0 means 10 s.
+	// CheckTime bounds each search for an order that explains a history, where the true one does not; 0 means 10 s.
 	CheckTime time.Duration
+	// Forget keeps no choices, whose number grows with the run; run the seed again to get its trace.
+	Forget bool
+	// History takes the history of everything that was asked and answered, one operation a line; nil keeps none.
+	History io.Writer
 	// Look is called each time that so much virtual time has passed, and sees the process that simulates.
 	Look  func()
 	Every time.Duration
@@ -55,7 +58,9 @@ type Result struct {
 	Problem  string
 	Steps    int
 	Merges   int
+	MergesOf map[core.Target]int // the same by table
 	Faults   int
+	Judged   int // operations of histories
 	Virtual  time.Duration
 	Digest   uint64
 	Choices  []Choice
@@ -76,24 +81,29 @@ func Run(o Options) (res Result) {
 		o.Hours = 1
 	}
 	if o.CheckTime == 0 {
-		o.CheckTime = 10 * time.Second
+		o.CheckTime = checkTime
 	}
 	src := newSource(o.Seed)
 	if o.Choices != nil {
 		src = replaying(o.Seed, o.Choices)
 	}
+	src.forget = o.Forget
 	p := newProfile(o.Seed, o.Hours)
 	if o.Profile != nil {
 		p = *o.Profile
 	}
 	r := newRun(p, src, o.record)
 	r.w.quietly = !o.Timeline
+	r.w.history = newHistory(r.w, o.CheckTime, o.History)
 	if o.Digests {
 		r.w.digests = []hash{}
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			res.Verdict, res.Problem = Crash, fmt.Sprintf("panic: %v\n%s", p, where(debug.Stack()))
+		}
+		if err := r.w.history.log.end(); err != nil && res.Verdict == Clean {
+			res.Verdict, res.Problem = Crash, fmt.Sprintf("write the history: %v", err)
 		}
 		r.report(&res)
 	}()
@@ -117,7 +127,9 @@ func (r *run) report(res *Result) {
 	res.Seed, res.Hours, res.Profile = r.profile.Seed, r.profile.Hours, r.profile
 	res.Steps, res.Virtual, res.Digest = w.steps, time.Duration(w.now), uint64(w.digest)
 	res.Choices, res.Coverage, res.Timeline = r.src.made, w.cover, w.trace
-	res.Merges, res.Faults = w.cover.merges(), len(r.src.made)
+	res.Judged = w.history.judged
+	res.MergesOf = w.checks.merged
+	res.Merges, res.Faults = w.cover.merges(), r.src.faults
 	for _, d := range w.digests {
 		res.Digests = append(res.Digests, uint64(d))
 	}
@@ -169,7 +181,7 @@ func (r *run) play(o Options) (Verdict, string) {
 	if !quiet {
 		return Liveness, fmt.Sprintf("invariant 8: not everything is merged %v after the faults: %s", patience, r.pending())
 	}
-	return r.judge(o)
+	return w.history.verdict()
 }
 
 // look calls whoever wants to see, again and again.
@@ -195,19 +207,4 @@ func (r *run) pending() string {
 		all = append(all, fmt.Sprintf("%s has %d pending and execution %d %q on %s: %s", t, n, owner.Number, owner.Phase, owner.Endpoint, why))
 	}
 	return strings.Join(all, "; ")
-}
-
-// judge holds the histories of the run to their models.
-func (r *run) judge(o Options) (Verdict, string) {
-	r.w.history.last(r.w)
-	verdict, problem := Clean, ""
-	for _, j := range r.w.history.judge(o.CheckTime) {
-		switch j.result {
-		case porcupine.Illegal:
-			return Safety, "the history contradicts the model: " + j.model
-		case porcupine.Unknown:
-			verdict, problem = Timeout, "the check did not end: "+j.model
-		}
-	}
-	return verdict, problem
 }

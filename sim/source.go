@@ -22,6 +22,8 @@ type source struct {
 	// replay holds the choices of a run that is played again; nil: they are drawn.
 	replay map[place]int64
 	made   []Choice
+	faults int  // choices that were made
+	forget bool // they are counted and not kept
 }
 
 type place struct {
@@ -69,7 +71,10 @@ func (s *source) choose(name string, draw func(r *rand.Rand) int64) int64 {
 	} else {
 		v = draw(st.rng)
 	}
-	if v != 0 {
+	if v == 0 {
+		return v
+	}
+	if s.faults++; !s.forget {
 		s.made = append(s.made, Choice{name, n, v})
 	}
 	return v

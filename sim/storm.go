@@ -15,13 +15,15 @@ type storm struct {
 	rates Rates
 	// memory is what the engines of the fleet can take; 0: any number.
 	memory core.Bytes
+	// stalls are the steps that are slow, see stall.go.
+	stalls []string
 	over   bool
 	// whole are the processes that nothing happens to any more; nil while the faults last.
 	whole map[string]bool
 }
 
 func (s *storm) weather() weather {
-	return weather{delay: s.delay, lose: s.lose, twice: s.twice, put: s.put, crash: s.crash, blind: s.blind, stale: s.stale, gap: s.gap, script: s.script}
+	return weather{delay: s.delay, lose: s.lose, twice: s.twice, put: s.put, crash: s.crash, blind: s.blind, stale: s.stale, gap: s.gap, stall: s.stall, script: s.script}
 }
 
 // often draws whether something happens.

@@ -114,9 +114,10 @@ func (t *table) view() map[string]string {
 	rows := maps.Clone(head.rows)
 	for _, s := range t.shards {
 		for _, st := range s.above(head.Marks.Of(s.id)) {
-			overlay(rows, st.rows)
+			maps.Copy(rows, st.rows)
 		}
 	}
+	maps.DeleteFunc(rows, func(_, value string) bool { return value == "" })
 	return rows
 }
 
@@ -147,11 +148,30 @@ func (t *table) publish(m core.BaseManifest, rows map[string]string, by string) 
 	if n := len(t.versions); n > 64 {
 		t.versions = slices.Delete(t.versions, 0, n-32)
 	}
+	for _, s := range t.shards {
+		t.forget(s)
+	}
 	t.dirty = true
 	if t.changed != nil {
 		t.changed(by, m.Version)
 	}
 	return true
+}
+
+// forget drops SSTables that no version which a restore could bring back has above its marks. A few below stay,
+// for a look at the lake shows them.
+func (t *table) forget(s *shard) {
+	const shown, enough = 8, 256
+	if len(s.sstables) < enough {
+		return
+	}
+	low := s.sstables[len(s.sstables)-1].generation
+	for _, v := range t.versions {
+		if v.rows != nil {
+			low = min(low, v.Marks.Of(s.id))
+		}
+	}
+	s.sstables = slices.Clone(s.above(max(low, shown) - shown))
 }
 
 // foreign is the commit of a user's own program: a row of its own.

@@ -64,6 +64,8 @@ type weather struct {
 	stale func(kind, who string) int
 	// gap is how long a commit is on its way from the look that it was made on to its gate.
 	gap func(who string) time.Duration
+	// stall says how much longer a step of the protocol takes, to where it is done and back.
+	stall func(what, who string) (there, back time.Duration)
 	// script says how the engine of one execution behaves.
 	script func(who string) engineScript
 }
@@ -87,6 +89,7 @@ func calm() weather {
 		blind:  func(string, string) bool { return false },
 		stale:  func(string, string) int { return 0 },
 		gap:    func(string) time.Duration { return 0 },
+		stall:  func(string, string) (time.Duration, time.Duration) { return 0, 0 },
 		script: nil,
 	}
 }
@@ -99,10 +102,10 @@ func newWorld() *world {
 	w.checks = newChecks(w)
 	w.lake.moved = func(t core.Target, by string, v core.Version) {
 		if !strings.HasPrefix(by, "execution ") { // those are noted where they are sent
-			w.history.moved(t, by, v, w.now)
+			w.history.moved(t, by, v)
 		}
 	}
-	w.lake.replaced = func(t core.Target) { w.history.replaced(t, w.lake.tables[t].head(), w.now) }
+	w.lake.replaced = func(t core.Target) { w.history.replaced(t, w.lake.tables[t].head()) }
 	return w
 }
 

@@ -147,8 +147,13 @@ func TestAHeldCommitOfADeadEngineIsNotForwarded(t *testing.T) {
 	after := r.request(events)
 	<-admitting
 	r.must(syscall.Kill(r.node.Worker.EnginePID(events), syscall.SIGKILL))
-	// The gate has noticed when it drops the commit; the worker says so before it ends the execution.
-	time.AfterFunc(300*time.Millisecond, func() { close(answer) })
+	// The worker must know of it before the answer comes; it says so right after it has forgotten the engine.
+	for end := time.Now().Add(patience); r.node.Worker.EnginePID(events) != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the worker does not notice that its engine is gone")
+		}
+	}
+	time.AfterFunc(100*time.Millisecond, func() { close(answer) })
 	h := r.await(events, after)
 	if h.Merged || h.Failure.Code != core.CodeEngineKilled {
 		t.Fatalf("expected the first execution to fail with its engine, got %+v", h)

@@ -98,8 +98,8 @@ func TestACommitDoesNotLandInARecreatedTable(t *testing.T) {
 			if code := tv.Failures[0].Value.Code; code != core.CodeTableReplaced && code != core.CodeLakeWentBack {
 				t.Fatalf("expected another table to be noticed, got %+v", tv.Failures[0].Value)
 			}
-			if !tv.Owner.Present() {
-				t.Fatal("expected the execution to keep the table")
+			if e := tv.Execution.Value; e.Phase == core.Running {
+				t.Fatalf("expected nothing to run on the new table, got execution %d", e.Number)
 			}
 			if now := r.look(events).Base.Version; now != head {
 				t.Fatalf("expected nothing to land in the new table, it went from v%d to v%d", head, now)

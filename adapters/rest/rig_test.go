@@ -69,12 +69,14 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { r.must(r.kv.Close()) })
 	r.server = httptest.NewServer(rest.Protected(rest.NewHandler(rest.Config{
 		KV: r.kv, Lake: r.lake, Master: r.master, Worker: r.worker, Version: "v1.2.3",
-		Identity: func() (core.KVRecord, error) {
-			return core.KVRecord{ID: "the-kv", Format: core.Format, Lake: r.lake.URI()}, nil
-		},
+		Identity: r.identity,
 	})))
 	t.Cleanup(r.server.Close)
 	return r
+}
+
+func (r *rig) identity() (core.KVRecord, error) {
+	return core.KVRecord{ID: "the-kv", Format: core.Format, Lake: r.lake.URI()}, nil
 }
 
 func (r *rig) client() rest.Client { return rest.Client{URL: r.server.URL} }

@@ -68,7 +68,7 @@ func TestAServerEndsWhenItIsClosed(t *testing.T) {
 	r := newRig(t)
 	l, err := rest.Listen(t.Context(), "127.0.0.1:0")
 	r.must(err)
-	s := rest.Serve(l, rest.NewHandler(rest.Config{KV: r.kv, Lake: r.lake, Master: r.master, Worker: r.worker}), slog.New(slog.DiscardHandler))
+	s := rest.Serve(l, rest.NewHandler(rest.Config{KV: r.kv, Lake: r.lake, Master: r.master, Worker: r.worker, Identity: r.identity}), slog.New(slog.DiscardHandler))
 	client := rest.Client{URL: s.URL()}
 	if _, err := client.Health(t.Context()); err != nil {
 		t.Fatal(err)

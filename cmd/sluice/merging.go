@@ -39,6 +39,9 @@ func (m *merging) run(ctx context.Context) (mergeResult, error) {
 	began := time.Now()
 	m.result = mergeResult{Target: m.target, Executions: []mergeExecution{}}
 	err := m.follow(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = m.interrupted() // whatever it broke off
+	}
 	m.result.Seconds = time.Since(began).Seconds()
 	switch {
 	case err != nil:
@@ -212,7 +215,11 @@ func (m *merging) pause(ctx context.Context) error {
 	case <-time.After(pollEvery):
 		return nil
 	case <-ctx.Done():
+		return m.interrupted()
 	}
+}
+
+func (m *merging) interrupted() error {
 	if m.own {
 		return errors.New("interrupted: what runs is cancelled, and nothing is lost")
 	}

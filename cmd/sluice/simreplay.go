@@ -13,6 +13,8 @@ import (
 type simReplay struct {
 	shrink bool
 	until  int
+	// history is the file for what was asked and answered; "" for none.
+	history string
 }
 
 func simReplayCommand() *cobra.Command {
@@ -30,6 +32,7 @@ func simReplayCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
 	c.Flags().BoolVar(&o.shrink, "shrink", false, "delete choices for as long as it still fails, and write TRACE.small")
+	c.Flags().StringVar(&o.history, "history", "", "file for the history of the run")
 	c.Flags().IntVar(&o.until, "until", 0, "stop at this step and print the whole state")
 	return c
 }
@@ -49,7 +52,12 @@ func (o simReplay) run(out io.Writer, name string) error {
 			return err
 		}
 	}
-	r := sim.Replay(t, sim.Options{Timeline: true, Until: o.until})
+	r, err := withHistory(o.history, func(h io.Writer) sim.Result {
+		return sim.Replay(t, sim.Options{Timeline: true, Until: o.until, History: h})
+	})
+	if err != nil {
+		return err
+	}
 	fmt.Fprintln(out, r.Profile)
 	printFailure(out, r)
 	if o.shrink {

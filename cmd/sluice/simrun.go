@@ -24,6 +24,7 @@ type simRun struct {
 	parallel int
 	json     bool
 	trace    string
+	history  string
 }
 
 func simRunCommand() *cobra.Command {
@@ -42,6 +43,7 @@ func simRunCommand() *cobra.Command {
 	c.Flags().Float64Var(&o.hours, "hours", 1, "virtual hours of faults of each seed")
 	c.Flags().IntVar(&o.parallel, "parallel", runtime.NumCPU(), "seeds at a time")
 	c.Flags().StringVar(&o.trace, "trace", "", "file for the trace of a run that is not clean (default sim-SEED.jsonl)")
+	c.Flags().StringVar(&o.history, "history", "", "file for the history of the one seed that is run")
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -111,7 +113,20 @@ func (o simRun) run(ctx context.Context, out io.Writer, given bool) error {
 		fmt.Fprintln(out, sim.ProfileOf(first, o.hours))
 	}
 	began := time.Now()
-	o.all(ctx, b, first, last)
+	switch {
+	case o.history != "" && first != last:
+		return usagef("--history takes the history of one seed, and %d..%d are more", first, last)
+	case o.history != "":
+		r, err := withHistory(o.history, func(h io.Writer) sim.Result {
+			return sim.Run(sim.Options{Seed: first, Hours: o.hours, History: h})
+		})
+		if err != nil {
+			return err
+		}
+		b.add(r)
+	default:
+		o.all(ctx, b, first, last)
+	}
 	b.Seconds = time.Since(began).Seconds()
 	if b.failed != nil {
 		if err := o.explain(out, *b.failed); err != nil {
@@ -178,12 +193,16 @@ func (o simRun) explain(out io.Writer, r sim.Result) error {
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("write the trace of seed %d: %w", r.Seed, err)
 	}
-	if o.json {
-		return nil
+	again, err := withHistory(besideTrace(name), func(h io.Writer) sim.Result {
+		return sim.Replay(sim.TraceOf(r, version), sim.Options{Timeline: true, History: h})
+	})
+	if err != nil || o.json {
+		return err
 	}
 	fmt.Fprintln(out, r.Profile)
-	printFailure(out, sim.Replay(sim.TraceOf(r, version), sim.Options{Timeline: true}))
+	printFailure(out, again)
 	fmt.Fprintf(out, "commit %s; the trace is in %s: sluice sim replay --shrink %s\n", version, name, name)
+	fmt.Fprintf(out, "what was asked and answered is in %s\n", besideTrace(name))
 	return nil
 }
 
