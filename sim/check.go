@@ -26,6 +26,7 @@ type checks struct {
 	noProgress, mayRun time.Duration
 	longest            time.Duration          // the limit on no progress of the process that has the longest
 	leapt              map[core.Instance]bool // whose monotonic clock has shown more time than had passed
+	leap               core.MonoTime          // when one did last
 	leastPatience      time.Duration          // the shortest of these limits that a master has
 	began              map[core.ExecutionID]core.MonoTime
 	broken             []string
