@@ -11,11 +11,10 @@ import (
 
 // fanOutCase is a fleet with its budgets and a demand, as chance has it.
 type fanOutCase struct {
-	m      *Master
-	tr     *track
-	now    Moment
-	asked  Demand
-	shards []ShardID
+	m     *Master
+	tr    *track
+	now   Moment
+	asked Demand
 }
 
 var (

@@ -96,8 +96,8 @@ const (
 	GoodShardsAreForgiven     Name = "good-shards-are-forgiven"     // a success beside a bad shard ends the row of failures of the others
 	MemoryIsRemembered        Name = "memory-is-remembered"         // a pass that ran out of memory bounds those after it
 	FailedPassIsHalved        Name = "failed-pass-is-halved"        // a pass that failed without a culprit is halved by shard
-	OneOfManyIsSuspected      Name = "one-of-many-is-suspected"     // a shard whose pass had room for no other one waits alone when it fails
 	HintIsKeptTrue            Name = "hint-is-kept-true"            // a worker's hint that stands otherwise than it wrote it is written again
+	OneOfManyIsSuspected      Name = "one-of-many-is-suspected"     // a shard whose pass had room for no other one waits alone when it fails
 	RoomIsAdvertised          Name = "room-is-advertised"           // a table is reserved only for a worker with a free slot and bytes
 	SelfMergeIsDirect         Name = "self-merge-is-direct"         // a worker merges a table itself only in direct mode
 	DemandHasAThreshold       Name = "demand-has-a-threshold"       // less than is worth a merge is not asked for

@@ -35,10 +35,10 @@ type checks struct {
 	progress map[core.ExecutionID]core.MonoTime // when completed work was recorded last
 	// noProgress is the limit that the fleet has; 0 turns off what needs it.
 	noProgress, mayRun time.Duration
+	leastPatience      time.Duration          // the shortest of these limits that a master has
 	longest            time.Duration          // the limit on no progress of the process that has the longest
 	leapt              map[core.Instance]bool // whose monotonic clock has shown more time than had passed
 	leap               core.MonoTime          // when one did last
-	leastPatience      time.Duration          // the shortest of these limits that a master has
 	began              map[core.ExecutionID]core.MonoTime
 	broken             []string
 	// untouched: nobody changes history behind our back, so no table may be said to have been replaced,
@@ -198,11 +198,6 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 	}
 }
 
-// owned reports whether a latch or a policy keeps a table from being merged by its writers.
-func (c *checks) owned(t core.Target) bool {
-	return Get[core.Latch](c.w.kv, core.ModeKey(t)).Mode == core.Owned || Get[core.Policy](c.w.kv, core.PolicyKey(t)).Mode == core.Owned
-}
-
 // keptExecutions is how many executions, the latest, the checks know of. What lands or is reserved again comes much
 // sooner, and a run of days must not need more memory than one of an hour.
 const keptExecutions = 1024
@@ -219,6 +214,11 @@ func (c *checks) remember(e core.ExecutionID) {
 	delete(c.targets, old)
 	delete(c.progress, old)
 	delete(c.began, old)
+}
+
+// owned reports whether a latch or a policy keeps a table from being merged by its writers.
+func (c *checks) owned(t core.Target) bool {
+	return Get[core.Latch](c.w.kv, core.ModeKey(t)).Mode == core.Owned || Get[core.Policy](c.w.kv, core.PolicyKey(t)).Mode == core.Owned
 }
 
 func (c *checks) draining(t core.Target) bool {

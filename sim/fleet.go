@@ -42,8 +42,8 @@ func newRun(p Profile, src *source, record *Recording) *run {
 	w.quietly, w.record = true, record
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
 	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution
-	w.checks.longest = p.Limits.NoProgress * time.Duration(100+p.Uneven.Spread) / 100
 	w.checks.leastPatience = p.Limits.NoProgress
+	w.checks.longest = p.Limits.NoProgress * time.Duration(100+p.Uneven.Spread) / 100
 	draw := rand.New(rand.NewPCG(p.Seed, 0xf1ee7))
 	for _, t := range r.targets {
 		w.lake.place(t, newTable(1+draw.IntN(p.Shards)))
@@ -52,15 +52,14 @@ func newRun(p Profile, src *source, record *Recording) *run {
 	u, own := p.Uneven, rand.New(rand.NewPCG(p.Seed, 0x0_f1ee7))
 	for i := range p.Masters {
 		last := i == p.Masters-1
-		limits := u.limits(own, p.Limits)
-		if p.Hasty && i == 0 {
-			limits = hasty(limits)
-			w.checks.leastPatience = limits.NoProgress
-		}
-		cfg := core.MasterConfig{ID: fmt.Sprintf("m%d", i+1), Declares: r.declares(u.Silent && last), Limits: limits}
+		cfg := core.MasterConfig{ID: fmt.Sprintf("m%d", i+1), Declares: r.declares(u.Silent && last), Limits: u.limits(own, p.Limits)}
 		if !last {
 			cfg.Trigger = u.Trigger
 		}
+		if p.Hasty && i == 0 {
+			cfg.Limits = hasty(cfg.Limits)
+		}
+		w.checks.leastPatience = min(w.checks.leastPatience, cfg.Limits.NoProgress)
 		r.clock(draw, w.master(cfg))
 	}
 	for i := range p.Workers {

@@ -56,8 +56,8 @@ func (w *world) call(p *process, what, address string, id core.EffectID, ev core
 	}
 	c.deaf = lost
 	arrive := func() { w.deliver(to, ev) }
-	there, _ := w.faults.stall(what, p.name)
 	if !w.plot.withholds(ev, arrive) {
+		there, _ := w.faults.stall(what, p.name)
 		w.after(there+w.faults.delay("rpc", p.name), arrive)
 	}
 	if again, ok := w.faults.twice("rpc", p.name); ok {

@@ -22,6 +22,7 @@ type snapshot struct {
 
 func (t *table) open() snapshot {
 	o := snapshot{table: t, base: t.head(), view: t.view()}
+	t.opened = o.base.Marks
 	for _, s := range t.shards {
 		o.shards = append(o.shards, slices.Clone(s.above(o.base.Marks.Of(s.id))))
 	}

@@ -13,10 +13,10 @@ import (
 type storm struct {
 	src   *source
 	rates Rates
-	// memory is what the engines of the fleet can take; 0: any number.
-	memory core.Bytes
 	// stalls are the steps that are slow, see stall.go.
 	stalls []string
+	// memory is what the engines of the fleet can take; 0: any number.
+	memory core.Bytes
 	over   bool
 	// whole are the processes that nothing happens to any more; nil while the faults last.
 	whole map[string]bool

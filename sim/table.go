@@ -28,6 +28,7 @@ type table struct {
 	mute      bool // an engine that meets a corrupt SSTable just dies
 	gone      bool // it is dropped, and nothing stands at its path
 	changed   func(string, core.Version)
+	opened    core.Marks // of the version that its reader has opened
 }
 
 type version struct {
@@ -150,14 +151,15 @@ func (t *table) publish(m core.BaseManifest, rows map[string]string, by string) 
 	return true
 }
 
-// forget drops SSTables that no version which a restore could bring back has above its marks. A few below stay,
+// forget drops SSTables that no version which a restore could bring back has above its marks, nor the one that
+// a reader has opened. A few below stay,
 // for a look at the lake shows them.
 func (t *table) forget(s *shard) {
 	const shown, enough = 8, 256
 	if len(s.sstables) < enough {
 		return
 	}
-	low := s.sstables[len(s.sstables)-1].generation
+	low := t.opened.Of(s.id)
 	for _, v := range t.versions {
 		if v.rows != nil {
 			low = min(low, v.Marks.Of(s.id))

@@ -57,7 +57,8 @@ func (c *confirmed) confirm(ctx context.Context, log *slog.Logger) {
 			c.end(err)
 			return
 		}
-		if before := c.set(core.KVRecord{}, err); before == nil || before.Error() != err.Error() {
+		_, before := c.Identity()
+		if c.set(core.KVRecord{}, err); before == nil || before.Error() != err.Error() {
 			log.Warn("waiting for the KV: this process runs no execution", "code", core.CodeKV, "error", err)
 		}
 		select {
@@ -89,11 +90,10 @@ func (c *confirmed) ask(ctx context.Context) (core.KVRecord, error) {
 	return id, lake.Claim(ctx, c.lake, id.ID)
 }
 
-func (c *confirmed) set(id core.KVRecord, why error) (before error) {
+func (c *confirmed) set(id core.KVRecord, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, c.id, c.why = c.why, id, why
-	return before
+	c.id, c.why = id, why
 }
 
 // end says that this process can't go on.

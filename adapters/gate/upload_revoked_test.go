@@ -13,6 +13,9 @@ import (
 	"github.com/sluice-data/sluice/core"
 )
 
+// accountKey is where the library keeps the caller: a plain string.
+var accountKey any = "account"
+
 // An engine that is killed leaves its multipart uploads behind; nobody else can name them. They must go with its
 // credential: the parts fill the disk, and with 4,096 of them nobody's upload begins any more.
 func TestUploadsEndWithTheirCredential(t *testing.T) {
@@ -22,7 +25,7 @@ func TestUploadsEndWithTheirCredential(t *testing.T) {
 	e := &endpoint{gate: g}
 	for _, x := range []core.ExecutionID{"x1", "x2", "x3"} {
 		c := g.GrantExecution(core.Execution{ID: x, Target: "events"})
-		ctx := context.WithValue(t.Context(), "account", auth.Account{Access: c.AccessKey})
+		ctx := context.WithValue(t.Context(), accountKey, auth.Account{Access: c.AccessKey})
 		key := "events.lance/data/" + string(x) + ".lance"
 		up, err := e.CreateMultipartUpload(ctx, s3response.CreateMultipartUploadInput{Bucket: ptr(Bucket), Key: &key})
 		if err != nil {
