@@ -128,6 +128,15 @@ func (r FailureRecord) Cleared(merged []ShardID) (out FailureRecord, empty bool)
 		// The good shards are fine again and wait for nothing; the bad ones keep their attention and their own
 		// retry.
 		r.BadShards, r.Delay = bad, 0
+		if !guard.Out(guard.GoodShardsAreForgiven) {
+			// What the good shards have failed before is over, as at any success: else, beside a shard that stays
+			// bad for days, each failure of theirs would count on until they are tried once an hour.
+			own := 1
+			for _, b := range bad {
+				own = max(own, b.Attempts)
+			}
+			r.Attempts, r.Streak = min(r.Attempts, own), min(r.Streak, own)
+		}
 		return r, false
 	}
 	out = FailureRecord{Target: r.Target, Endpoint: r.Endpoint, Suspects: r.Suspects, Split: r.Split, PassBytes: r.PassBytes}

@@ -34,7 +34,11 @@ func (r FailureRecord) following(e Execution, f Failure, t Table, others []Seen[
 	for _, o := range others {
 		still := slices.ContainsFunc(r.Touched, func(p ShardPlan) bool {
 			return slices.ContainsFunc(o.Value.Touched, func(was ShardPlan) bool {
-				return was.Shard == p.Shard && (was.Last == 0 || t.Base.Marks.Of(p.Shard) < was.Last)
+				// Where nobody could see what was pending, nobody can see later whether it was merged. So such a
+				// failure goes on only in another one like it: else that of a worker which is gone for good
+				// would lengthen every wait of the shard for ever.
+				seen := was.Last > 0 && t.Base.Marks.Of(p.Shard) < was.Last
+				return was.Shard == p.Shard && (seen || was.Last == 0 && p.Last == 0)
 			})
 		})
 		if still && !guard.Out(guard.NewNamesKeepWait) {

@@ -93,6 +93,7 @@ const (
 	NewNamesKeepWait          Name = "new-names-keep-wait"          // a shard that changes endpoints keeps its wait and its row of failures
 	BlindMasterChargesNobody  Name = "blind-master-charges-nobody"  // a master's failed look is charged to nobody
 	BadShardWaitsAlone        Name = "bad-shard-waits-alone"        // a bad shard keeps no other waiting
+	GoodShardsAreForgiven     Name = "good-shards-are-forgiven"     // a success beside a bad shard ends the row of failures of the others
 	MemoryIsRemembered        Name = "memory-is-remembered"         // a pass that ran out of memory bounds those after it
 	FailedPassIsHalved        Name = "failed-pass-is-halved"        // a pass that failed without a culprit is halved by shard
 	HintIsKeptTrue            Name = "hint-is-kept-true"            // a worker's hint that stands otherwise than it wrote it is written again

@@ -11,7 +11,18 @@ import (
 )
 
 // checks hold the world to the invariants of core's documentation, after every step. A violation is
-// remembered and ends the run.
+// remembered and ends the run. Which one holds which:
+//
+//	1  execution (phases, one at a time), admit
+//	2  landed, execution (no version free below the watermark when it is recovered), admit
+//	3  landed, fencing
+//	4  step (the rows of every view), landed (what else a version may not lose), lying, reader
+//	5  budget, unpaid, reserved
+//	6  execution (nobody reserves while draining, no writer while owned), mode
+//	7  frozen, idle, execution (its time limit)
+//	8  demand, budget (no false alarm), and the end of the run
+//	9  letThrough (nothing goes to storage that the KV has not recorded)
+//	10 deleted, reader
 type checks struct {
 	w *world
 	// admitted are the highest versions admitted to each execution; open are those executions that have
@@ -27,6 +38,7 @@ type checks struct {
 	leastPatience      time.Duration          // the shortest of these limits that a master has
 	longest            time.Duration          // the limit on no progress of the process that has the longest
 	leapt              map[core.Instance]bool // whose monotonic clock has shown more time than had passed
+	leap               core.MonoTime          // when one did last
 	began              map[core.ExecutionID]core.MonoTime
 	broken             []string
 	// untouched: nobody changes history behind our back, so no table may be said to have been replaced,

@@ -45,8 +45,8 @@ func (c *checks) reserved(e core.Execution) {
 		})
 		// Clocks may drift, and by less than this.
 		waited, wait := c.w.now.Since(c.fanOut.charged[rec.Key]), time.Duration(f.Delay)*time.Millisecond*9/10
-		if !touched || waited >= wait {
-			continue
+		if !touched || waited >= wait || c.leap >= c.fanOut.charged[rec.Key] && c.leap > 0 {
+			continue // and whoever's clock has leapt meanwhile has waited, for all it knows
 		}
 		key := core.FailureKey(e.Target, e.Charge)
 		if c.fanOut.taken[key]++; c.fanOut.taken[key] <= c.fanOut.hurried[e.Target] {

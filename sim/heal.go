@@ -115,8 +115,10 @@ func (r *run) waiting(t core.Target) (n int) {
 	return n
 }
 
-// patience is how long the end may take: an hour beyond the longest backoff that is due. Each worker that
-// lives and is not whole may cost each table one more attempt, with the backoff after it.
+// patience is how long the end may take: an hour beyond the longest backoff that is due. A worker that is broken and
+// still registered may take each table once more, for as long as a reservation and an execution last, and leave a
+// backoff of a quarter of an hour: nobody can tell beforehand that its engines die, or that it can't be reached. Those
+// that are dead, stopped or cut off from the KV hold nothing up.
 func (r *run) patience() time.Duration {
 	longest := int64(0)
 	for _, t := range r.targets {
@@ -130,14 +132,11 @@ func (r *run) patience() time.Duration {
 	}
 	others := 0
 	for _, p := range r.w.procs {
-		if _, worker := p.machine.(*core.Worker); worker && !slices.Contains(r.core, p) {
+		if registered := p.machine != nil && !p.paused && !p.noKV && !p.noAnswers; p.worker && registered && !slices.Contains(r.core, p) {
 			others++
 		}
 	}
 	attempt := r.profile.Limits.Queue + r.profile.Limits.Execution + 15*time.Minute
-	if longest >= time.Hour.Milliseconds() {
-		attempt += time.Hour
-	}
 	return time.Hour + time.Duration(longest)*time.Millisecond + time.Duration(others)*attempt
 }
 

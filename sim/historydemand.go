@@ -65,8 +65,6 @@ func (h *history) demandMoved(t core.Txn, post *operation) {
 		rec := h.w.kv.Get(core.DemandKey(target))
 		c := demandCall{asked: decode[core.Demand](rec).Shards, seen: compared(t, target), mod: rec.Mod}
 		switch rel, isRelease := released(t); {
-		case rel.Execution.Kind == core.KindSelf || decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Kind == core.KindSelf:
-			continue // a writer looks for itself
 		case t.Name == "reserve":
 			c.what, c.taken = demandTake, decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Shards
 		case isRelease:

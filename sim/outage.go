@@ -119,6 +119,7 @@ func (w *world) lakeAway(d time.Duration) {
 // leap makes a monotonic clock show that more time has passed than has, as on a machine that was asleep.
 func (w *world) leap(p *process, d time.Duration) {
 	p.clock.zero += core.MonoTime(d)
+	w.checks.leap = w.now
 	if p.machine != nil {
 		w.checks.leapt[core.Instance(p.id)] = true
 		p.rearm()

@@ -102,5 +102,9 @@ func (s *storm) stale(kind, who string) int {
 
 // gap is how long a commit takes from the look that it was made on to its gate, so that others come between.
 func (s *storm) gap(who string) time.Duration {
-	return time.Duration(s.src.jitter("gap/"+who, int64(30*time.Millisecond)))
+	d := time.Duration(s.src.jitter("gap/"+who, int64(240*time.Millisecond)))
+	if d >= 210*time.Millisecond { // now and then it dawdles
+		return 2 * d
+	}
+	return d / 7
 }
