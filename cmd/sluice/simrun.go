@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,14 +82,27 @@ type batch struct {
 	Faults   int            `json:"faults"`
 	Hours    float64        `json:"virtual_hours"`
 	Seconds  float64        `json:"seconds"`
+	Seeds    []seedResult   `json:"seeds"` // in order
 	worst    sim.Verdict
 	failed   *sim.Result // the one with the lowest seed
 	timeouts []uint64
+	listed   bool // each seed is told
+}
+
+// seedResult is what came of one seed. The digest is of all its steps: the same on every machine.
+type seedResult struct {
+	Seed    uint64      `json:"seed"`
+	Digest  string      `json:"digest"`
+	Steps   int         `json:"steps"`
+	Verdict sim.Verdict `json:"verdict"`
 }
 
 func (b *batch) add(r sim.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.listed {
+		b.Seeds = append(b.Seeds, seedResult{r.Seed, fmt.Sprintf("%016x", r.Digest), r.Steps, r.Verdict})
+	}
 	b.Runs++
 	b.Verdicts[string(r.Verdict)]++
 	b.Steps += r.Steps
@@ -108,7 +123,7 @@ func (o simRun) run(ctx context.Context, out io.Writer, given bool) error {
 	if err != nil {
 		return err
 	}
-	b := &batch{Verdicts: map[string]int{}, worst: sim.Clean}
+	b := &batch{Verdicts: map[string]int{}, worst: sim.Clean, listed: o.json}
 	if first == last && !o.json {
 		fmt.Fprintln(out, sim.ProfileOf(first, o.hours))
 	}
@@ -229,6 +244,7 @@ func (o simRun) sum(out io.Writer, b *batch, first, last uint64) error {
 			Seed    uint64      `json:"failed_seed,omitempty"`
 			Problem string      `json:"problem,omitempty"`
 		}
+		slices.SortFunc(b.Seeds, func(x, y seedResult) int { return cmp.Compare(x.Seed, y.Seed) })
 		r := run{batch: b, First: first, Last: last, Verdict: b.worst}
 		if b.failed != nil {
 			r.Seed, r.Problem = b.failed.Seed, b.failed.Problem
