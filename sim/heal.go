@@ -82,7 +82,7 @@ func (r *run) tend() {
 			switch decode[core.FailureRecord](f).Code {
 			case core.CodeLakeChanged, core.CodeLakeWentBack, core.CodeTableReplaced, core.CodeTableMissing:
 				if w.lake.tables[t].pending() > 0 || Get[core.Execution](w.kv, core.ExecutionKey(t)).ID != "" {
-					w.deliver(r.core[0], core.AdoptRequested{Request: w.newRequest(), Target: t})
+					w.deliver(r.core[0], core.AdoptRequested{Request: w.newRequest(), Target: t, Gone: w.lake.tables[t].gone})
 				}
 			}
 		}
