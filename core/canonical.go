@@ -31,7 +31,7 @@ var layouts = layoutsOf(
 	reflect.TypeFor[KVRecord](), reflect.TypeFor[TableRecord](), reflect.TypeFor[ExecutionID](), reflect.TypeFor[Execution](),
 	reflect.TypeFor[Watermarks](), reflect.TypeFor[Progress](), reflect.TypeFor[Demand](), reflect.TypeFor[Latch](),
 	reflect.TypeFor[Policy](), reflect.TypeFor[FailureRecord](), reflect.TypeFor[MasterRecord](), reflect.TypeFor[WorkerRecord](),
-	reflect.TypeFor[Load](), reflect.TypeFor[History](), reflect.TypeFor[Takeover](),
+	reflect.TypeFor[Load](), reflect.TypeFor[History](), reflect.TypeFor[Takeover](), reflect.TypeFor[Reclaim](), reflect.TypeFor[Deletes](),
 )
 
 func layoutsOf(types ...reflect.Type) map[reflect.Type]*layout {

@@ -29,7 +29,7 @@ func (m *Master) maybeClaim(at Moment, tr *track, tv *TargetView) {
 	}
 	if reason == ReasonNone {
 		need := tr.short[next.endpoint].need
-		tr.claim = Execution{ID: "next", Target: tr.target, Kind: KindMerge, Endpoint: worker.Value.Endpoint, Charge: next.endpoint, Bytes: max(1, need)}
+		tr.claim = Execution{ID: "next", Target: tr.target, Kind: cmp.Or(next.kind, KindMerge), Endpoint: worker.Value.Endpoint, Charge: next.endpoint, Bytes: max(1, need)}
 		m.survey(tr, trackClaiming)
 	}
 }
@@ -66,7 +66,7 @@ func closed(tv *TargetView) bool {
 
 // pick chooses the worker: among those with room, by rendezvous hashing, so that a table stays with one
 // worker while nothing changes. Those on which the target has failed come last.
-func (m *Master) pick(at Moment, t Target, wants need) (Seen[WorkerRecord], Reason) {
+func (m *Master) pick(at Moment, t Target, kind Kind, wants need) (Seen[WorkerRecord], Reason) {
 	var best Seen[WorkerRecord]
 	reason, waits := ReasonNoWorker, math.MaxInt // the least shunned of those that have no room only now
 	queue := m.limits(t).Queue
@@ -79,6 +79,9 @@ func (m *Master) pick(at Moment, t Target, wants need) (Seen[WorkerRecord], Reas
 	}
 	for _, w := range m.view.Workers {
 		mode, why := EffectiveMode(voices(m.view, t, w))
+		if !slices.Contains(w.Value.Capabilities, kind.capability()) {
+			continue // it can't do this at all
+		}
 		if why == ReasonNone {
 			why = m.hasRoom(at, w.Value, t, wants)
 		}
@@ -152,6 +155,9 @@ func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 	idle := func(s ShardID) bool { return !slices.Contains(unmerged, s) }
 	short := map[Endpoint]Bytes{}
 	next, worker, reason := m.obstacle(at, tr, tv, asked.only(func(s ShardID) bool { return !idle(s) }), func(s share) need {
+		if s.kind != "" {
+			return atLeast(1)
+		}
 		e := tr.execution(at, tv, s)
 		return func(w WorkerRecord, free Bytes) Bytes {
 			take, _ := m.room(table, e, w, free)
@@ -165,7 +171,7 @@ func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 		}
 	}
 	if reason != ReasonNone {
-		if served := asked.only(idle); !served.Empty() {
+		if served := asked.only(idle); len(served.Shards) > 0 {
 			m.wait(tr, trackWriting, m.out.commit(PostDemand(tv.Demand, tr.target, asked.Take(served.Shards))))
 			return
 		}
@@ -175,7 +181,7 @@ func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 	e := tr.execution(at, tv, next)
 	writers := m.writers(at, tr, tv)
 	for _, s := range asked.Shards { // what is merged already leaves the demand with the rest of its share
-		if idle(s) && writerOf(writers, tr.target, s) == next.endpoint {
+		if next.kind == "" && idle(s) && writerOf(writers, tr.target, s) == next.endpoint {
 			e.Shards = append(e.Shards, s)
 		}
 	}
@@ -205,9 +211,13 @@ const maxShards = 1024
 // execution is what a share becomes, for whichever worker: the shards of one endpoint, on its budget.
 func (tr *track) execution(at Moment, tv *TargetView, s share) Execution {
 	t := tv.Table.Value
+	shards := slices.Clone(tv.Failure(tr.target, s.endpoint).Value.Portion(s.due))
+	if s.kind != "" {
+		shards = nil
+	}
 	return Execution{
-		ID: ExecutionID(at.Fresh), Number: t.LastExecution + 1, Target: tr.target, Kind: KindMerge, Phase: Reserved,
-		Charge: s.endpoint, Shards: slices.Clone(tv.Failure(tr.target, s.endpoint).Value.Portion(s.due)),
+		ID: ExecutionID(at.Fresh), Number: t.LastExecution + 1, Target: tr.target, Kind: cmp.Or(s.kind, KindMerge), Phase: Reserved,
+		Charge: s.endpoint, Shards: shards,
 		Requested: tv.Demand.Value.First, Reserved: at.Wall, TableID: t.ID, Path: t.Path, Scheme: t.Scheme,
 	}
 }

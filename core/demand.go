@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-data/sluice/guard"
 )
 
-// Demand is a durable, coalesced "this target has pending SSTables". There is one record a target:
+// Demand is a durable, coalesced "this target has pending SSTables", or wants maintenance. There is one record a target:
 // posts are merged into it, never stacked, and a post that adds nothing is not a write, so that idle
 // posters can't keep a Reserve from winning (attack poster-storm).
 type Demand struct {
@@ -17,10 +17,12 @@ type Demand struct {
 	Shards  []ShardID `json:"shards"`
 	Turns   []uint64  `json:"turns,omitempty"`
 	Reasons []string  `json:"reasons"`
+	// Kinds are the maintenance that is asked for, sorted: see maintain.go.
+	Kinds []Chore `json:"kinds,omitempty"`
 }
 
 // Empty reports whether nothing is asked for.
-func (d Demand) Empty() bool { return len(d.Shards) == 0 }
+func (d Demand) Empty() bool { return len(d.Shards) == 0 && len(d.Kinds) == 0 }
 
 // Turn is after which execution the shard was asked for.
 func (d Demand) Turn(s ShardID) uint64 {
@@ -43,14 +45,19 @@ func (d Demand) Add(at WallMillis, turn uint64, shards []ShardID, reason string)
 	if !changed {
 		return d, false
 	}
-	if i, ok := slices.BinarySearch(out.Reasons, reason); !ok {
-		out.Reasons = slices.Insert(out.Reasons, i, reason)
+	return out.stamped(d, at, reason), true
+}
+
+// stamped is the demand after a post that has added something to what it was.
+func (d Demand) stamped(was Demand, at WallMillis, reason string) Demand {
+	if i, ok := slices.BinarySearch(d.Reasons, reason); !ok {
+		d.Reasons = slices.Insert(d.Reasons, i, reason)
 	}
-	if d.Empty() || at < d.First {
-		out.First = at
+	if was.Empty() || at < was.First {
+		d.First = at
 	}
-	out.Last = max(d.Last, at)
-	return out, true
+	d.Last = max(was.Last, at)
+	return d
 }
 
 // Take removes shards that an execution takes over. The rest keeps its time.

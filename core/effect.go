@@ -28,6 +28,7 @@ type (
 	Survey struct {
 		ID     EffectID
 		Target Target
+		Deep   bool // also the versions of the base that still exist
 	}
 
 	// PutFence occupies one version of one resource with a commit that changes no row; answered by
@@ -45,6 +46,27 @@ type (
 		// Adopt writes TableID into the table, over any id that is there.
 		Adopt bool
 		Wall  WallMillis
+	}
+
+	// PutDrain publishes the next manifest of a shard without these SSTables, with nothing else changed; answered by
+	// [Drained]. It is published only if Version is the shard's latest + 1 and the table is still the one with this id.
+	PutDrain struct {
+		ID        EffectID
+		Target    Target
+		Shard     ShardID
+		Version   Version
+		TableID   TableID
+		Execution ExecutionID
+		SSTables  []Reclaimed
+	}
+
+	// DeleteFiles deletes directories of the table; answered by [Deleted]. It is sent at once, and what has not been
+	// answered within a few minutes is given up: see [DeletesWait].
+	DeleteFiles struct {
+		ID      EffectID
+		Target  Target
+		TableID TableID
+		Names   []string // under the table's directory
 	}
 
 	// PutNumber writes the execution's name under its number into the lake, if absent; answered by
@@ -80,7 +102,8 @@ type (
 		Execution ExecutionID
 	}
 
-	// StartEngine grants the execution its credentials and starts an engine on its plan. Its end is
+	// StartEngine grants the execution its credentials and starts an engine on its plan, or on the table as a whole if
+	// its kind is one of maintenance. Its end is
 	// told by [EngineEnded], always.
 	StartEngine struct {
 		Execution Execution
@@ -151,6 +174,8 @@ func (Read) effect()         {}
 func (Survey) effect()       {}
 func (PutFence) effect()     {}
 func (PutNumber) effect()    {}
+func (PutDrain) effect()     {}
+func (DeleteFiles) effect()  {}
 func (SendStart) effect()    {}
 func (SendCancel) effect()   {}
 func (SendProbe) effect()    {}
@@ -165,7 +190,12 @@ func (Note) effect()         {}
 
 func (e Commit) String() string { return "commit " + e.Txn.Name }
 func (e Read) String() string   { return fmt.Sprintf("read %d ranges", len(e.Ranges)) }
-func (e Survey) String() string { return fmt.Sprintf("survey %s", e.Target) }
+func (e Survey) String() string {
+	if e.Deep {
+		return fmt.Sprintf("survey %s and its versions", e.Target)
+	}
+	return fmt.Sprintf("survey %s", e.Target)
+}
 func (e PutFence) String() string {
 	verb := "fence"
 	if e.Adopt {
@@ -175,6 +205,12 @@ func (e PutFence) String() string {
 }
 func (e PutNumber) String() string {
 	return fmt.Sprintf("put number %d of %s", e.Number, e.Target)
+}
+func (e PutDrain) String() string {
+	return fmt.Sprintf("drain shard %s of %s at v%d of %d SSTables", e.Shard, e.Target, e.Version, len(e.SSTables))
+}
+func (e DeleteFiles) String() string {
+	return fmt.Sprintf("delete %d directories of %s", len(e.Names), e.Target)
 }
 func (e SendStart) String() string { return fmt.Sprintf("send start of %s", e.Execution.Target) }
 func (e SendCancel) String() string {

@@ -69,6 +69,19 @@ type (
 		Failure Failure
 	}
 
+	// Drained answers a [PutDrain]. Applied: the version is ours. NotApplied: it was occupied.
+	Drained struct {
+		Effect  EffectID
+		Outcome Outcome
+		Failure Failure
+	}
+
+	// Deleted answers a [DeleteFiles]. A failure says that some of it may not be gone, or may go later.
+	Deleted struct {
+		Effect  EffectID
+		Failure Failure
+	}
+
 	// Replied answers an RPC to a worker: a [SendStart], [SendCancel] or [SendProbe]. The answer to a
 	// start carries no status.
 	Replied struct {
@@ -154,10 +167,11 @@ type (
 		Failure   Failure
 	}
 
-	// MergeRequested asks a master to have a target merged.
+	// MergeRequested asks a master to have a target merged, or maintained.
 	MergeRequested struct {
 		Request RequestID
 		Target  Target
+		Kind    Kind // of maintenance; empty asks for a merge
 		// Now: a person asks, who has perhaps mended what was wrong. The next attempt does not wait for
 		// its budget to be due. The budget stays as it is (invariant 5): the attempt after that waits.
 		Now bool
@@ -185,6 +199,8 @@ func (ReadDone) event()        {}
 func (Surveyed) event()        {}
 func (FenceDone) event()       {}
 func (NumberDone) event()      {}
+func (Drained) event()         {}
+func (Deleted) event()         {}
 func (Replied) event()         {}
 func (StartRequested) event()  {}
 func (CancelRequested) event() {}

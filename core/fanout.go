@@ -20,6 +20,7 @@ import (
 // share is what one endpoint has of a target's demand.
 type share struct {
 	endpoint Endpoint
+	kind     Kind      // of maintenance; empty is a merge
 	shards   []ShardID // sorted
 	due      []ShardID // those that may be tried now
 	next     alarm     // when more of them may
@@ -74,6 +75,10 @@ func (m *Master) shares(at Moment, tr *track, tv *TargetView, asked Demand) []sh
 		}
 		out[i].shards = append(out[i].shards, s)
 		out[i].turn = min(out[i].turn, asked.Turn(s))
+	}
+	for _, c := range asked.Kinds {
+		e := c.Kind.endpoint()
+		out = append(out, share{endpoint: e, kind: c.Kind, shards: anything, turn: c.Turn, attempts: tv.Failure(tr.target, e).Value.Attempts})
 	}
 	for i := range out {
 		sh := &out[i]
@@ -192,8 +197,8 @@ func (m *Master) choose(at Moment, tr *track, shares []share, wants func(share) 
 
 // workerFor is the worker that can take a share now.
 func (m *Master) workerFor(at Moment, tr *track, s share, wants need) (Seen[WorkerRecord], Reason) {
-	if s.endpoint == Unowned {
-		return m.pick(at, tr.target, wants)
+	if s.endpoint == Unowned || s.kind != "" {
+		return m.pick(at, tr.target, s.kind, wants)
 	}
 	worker := ownWorker(m.view, s.endpoint)
 	why := m.hasRoom(at, worker.Value, tr.target, wants)

@@ -48,6 +48,12 @@ type job struct {
 	landed     []Version
 	indefinite bool
 	settlement *settlement
+
+	// Maintenance.
+	cleanup  *cleanup
+	more     bool     // it leaves something for another execution
+	repeated bool     // its engine was started a second time
+	again    EffectID // a look for what came between
 }
 
 type jobStep uint8
@@ -107,6 +113,12 @@ func (w *Worker) jobAnswered(at Moment, j *job, id EffectID, ev Event) {
 	case id == j.progressAwait:
 		j.progressAwait = 0 // an applied one was worth it, a lost one is overtaken by the next
 		return
+	case j.cleanup != nil && id == j.cleanup.await:
+		w.cleanAnswered(at, j, ev)
+		return
+	case id == j.again:
+		w.seenAgain(at, j, ev.(Surveyed))
+		return
 	case id != j.await:
 		return
 	}
@@ -143,8 +155,10 @@ func (w *Worker) surveyed(at Moment, j *job, ev Surveyed) {
 		return
 	}
 	j.table = ev.Table
-	j.pass, j.bad = PlanPass(ev.Table, j.exec.Shards, w.passes(j.exec.Target).Within(j.exec.Bytes).Turn(j.exec.Number))
-	if len(j.pass.Plan) == 0 {
+	if !j.exec.Kind.Maintains() {
+		j.pass, j.bad = PlanPass(ev.Table, j.exec.Shards, w.passes(j.exec.Target).Within(j.exec.Bytes).Turn(j.exec.Number))
+	}
+	if j.idle() {
 		w.start(at, j, j.bad)
 		return
 	}
@@ -187,17 +201,25 @@ func (w *Worker) run(at Moment, j *job) {
 	if guard.Out(guard.DeadlineFromReservation) {
 		j.started = at.Mono.Add(-time.Duration(at.Wall-j.exec.Reserved) * time.Millisecond)
 	}
-	if j.end != nil || len(j.pass.Plan) == 0 {
+	if j.end != nil || j.idle() {
 		w.finish(at, j)
 		return
 	}
-	w.out.note(j.exec, CodeOK, fmt.Sprintf("execution %d runs: %s on base v%d", j.exec.Number, describe(j.pass.Plan), j.exec.BaseVersion))
+	w.out.note(j.exec, CodeOK, fmt.Sprintf("execution %d runs: %s on base v%d", j.exec.Number, j.describe(), j.exec.BaseVersion))
+	if j.exec.Kind == KindCleanup {
+		j.cleanup = &cleanup{}
+		w.clean(j)
+		return
+	}
 	j.engineUp = true
 	w.out.add(StartEngine{Execution: j.exec, Inputs: j.pass.Inputs})
 }
 
-func describe(plan []ShardPlan) string {
-	return fmt.Sprintf("%d generations of %d shards", Execution{Plan: plan}.generations(), len(plan))
+func (j *job) describe() string {
+	if j.exec.Kind.Maintains() {
+		return string(j.exec.Kind)
+	}
+	return fmt.Sprintf("%d generations of %d shards", Execution{Plan: j.pass.Plan}.generations(), len(j.pass.Plan))
 }
 
 // stepCommitted takes the answer to Start or Finish.

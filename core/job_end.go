@@ -49,6 +49,9 @@ func (w *Worker) engineEnded(at Moment, ev EngineEnded) {
 		return
 	}
 	j.engineUp = false
+	if w.repeats(at, j, ev.Failure) {
+		return
+	}
 	if j.end == nil {
 		end := ev.Failure
 		if end.Code == CodeEngineUnknown && !j.refusal.OK() {
@@ -85,10 +88,14 @@ func (w *Worker) cancel(at Moment, j *job, why Failure) {
 		j.engineUp = false
 		w.finish(at, j)
 	}
+	w.maybeFinish(at, j) // nothing may be under way
 }
 
 // maybeFinish finishes once the engine is gone and no commit is in storage any more.
 func (w *Worker) maybeFinish(at Moment, j *job) {
+	if j.cleanup != nil && j.cleanup.flying {
+		return
+	}
 	if j.step == jobRunning && j.end != nil && !j.engineUp && (len(j.inStorage) == 0 || guard.Out(guard.EngineGoneIsDone)) {
 		w.finish(at, j)
 	}
@@ -105,7 +112,7 @@ func (w *Worker) finish(at Moment, j *job) {
 	}
 	w.stop(j)
 	j.progress.Sequence++
-	_, txn := Finish(j.exec, j.progress, !j.indefinite, end, at.Wall)
+	_, txn := Finish(j.exec, j.progress, !j.indefinite, j.more, end, at.Wall)
 	j.await = w.await(j, w.out.commit(txn))
 }
 
@@ -140,6 +147,10 @@ func (w *Worker) goOn(at Moment, j *job) {
 	unsent := j.unsent
 	j.unsent = false
 	switch {
+	case j.step == jobRunning && j.cleanup != nil:
+		w.clean(j)
+	case j.step == jobRunning:
+		w.lookAgain(j)
 	case unsent && j.step == jobConfirming:
 		w.sendStart(j, j.reservedForm())
 	case unsent:

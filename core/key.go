@@ -47,6 +47,9 @@ func PolicyKey(t Target) string { return Root + "policy/" + t.segment() }
 // DeletesKey holds the batch of deletes that is on its way for a table.
 func DeletesKey(t Target) string { return Root + "deletes/" + t.segment() }
 
+// ReclaimKey holds the SSTables of a table that are on their way to deletion.
+func ReclaimKey(t Target) string { return Root + "reclaim/" + t.segment() }
+
 // HistoryKey holds what became of execution number n; numbers sort as text.
 func HistoryKey(t Target, n uint64) string { return fmt.Sprintf("%s%020d", HistoryRange(t).Key, n) }
 

@@ -37,7 +37,7 @@ func (m *Master) survey(tr *track, step trackStep) {
 // looked posts demand for what is pending, and answers those who asked.
 func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 	tv := m.view.Target(tr.target)
-	asked := len(tr.requests) > 0
+	asked := slices.ContainsFunc(tr.requests, func(r request) bool { return r.kind == "" })
 	if tv.Broken {
 		return // a record that came meanwhile can't be read: nothing is concluded from its absence
 	}
@@ -78,14 +78,23 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 		m.answerAll(tr, AnswerMerge{Pending: tr.found, Refused: reason})
 		return
 	}
-	if m.below(at, tr, tv) && !asked {
-		return
-	}
+	demand, changed := tv.Demand.Value, false
 	why := "sweep"
 	if asked {
 		why = "request"
 	}
-	demand, changed := tv.Demand.Value.Add(at.Wall, tv.Table.Value.LastExecution, shards, why)
+	if below := m.below(at, tr, tv); !below || asked {
+		demand, changed = demand.Add(at.Wall, tv.Table.Value.LastExecution, shards, why)
+	}
+	for _, r := range tr.requests {
+		if r.kind != "" && r.kind != tv.Execution.Value.Kind {
+			next, more := demand.Ask(at.Wall, tv.Table.Value.LastExecution, r.kind, "request")
+			demand, changed = next, changed || more
+		}
+	}
+	if next, more := m.due(at, tr, tv, ev.Table, demand); more {
+		demand, changed = next, true
+	}
 	if !changed {
 		after := tv.Table.Value.LastExecution
 		if tv.Execution.Present() { // it has taken the shards, and what it leaves its release asks for again

@@ -62,7 +62,7 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 		m.answered(at, ev)
 	case MergeRequested:
 		tr := m.track(ev.Target)
-		tr.requests = append(tr.requests, ev.Request)
+		tr.requests = append(tr.requests, request{ev.Request, ev.Kind})
 		if ev.Now {
 			tr.now, tr.rushed, tr.hasty = true, map[Endpoint]bool{}, ""
 		}
@@ -320,7 +320,7 @@ func (m *Master) allOwnedSince(t Target, latch Revision) bool {
 
 func (m *Master) answerAll(tr *track, a AnswerMerge) {
 	for _, r := range tr.requests {
-		a.Request = r
+		a.Request = r.id
 		m.out.add(a)
 	}
 	tr.requests = nil

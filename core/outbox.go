@@ -28,6 +28,13 @@ func (o *outbox) survey(t Target) EffectID {
 	return id
 }
 
+// surveyDeep looks at the versions of the base as well, which takes longer.
+func (o *outbox) surveyDeep(t Target) EffectID {
+	id := o.id()
+	o.add(Survey{ID: id, Target: t, Deep: true})
+	return id
+}
+
 func (o *outbox) note(e Execution, code Code, text string) {
 	o.add(Note{Target: e.Target, Execution: e.ID, Code: code, Text: text})
 }
@@ -51,6 +58,10 @@ func answered(ev Event) EffectID {
 	case FenceDone:
 		return ev.Effect
 	case NumberDone:
+		return ev.Effect
+	case Drained:
+		return ev.Effect
+	case Deleted:
 		return ev.Effect
 	case Replied:
 		return ev.Effect

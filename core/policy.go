@@ -22,12 +22,25 @@ type Policy struct {
 	QueueSeconds      *int64 `json:"queue_seconds,omitempty"`
 	ExecutionSeconds  *int64 `json:"execution_seconds,omitempty"`
 	NoProgressSeconds *int64 `json:"no_progress_seconds,omitempty"`
+	// Kinds are the maintenance that the table has by itself while it is owned: compact, index, cleanup. Each is asked
+	// for once in MaintenanceSeconds at most, and compaction from so many small fragments on.
+	Kinds              []Kind `json:"kinds,omitempty"`
+	MaintenanceSeconds *int64 `json:"maintenance_seconds,omitempty"`
+	SmallFragments     *int   `json:"small_fragments,omitempty"`
+	// See [Graces].
+	ReaderGraceSeconds *int64 `json:"reader_grace_seconds,omitempty"`
+	RetentionSeconds   *int64 `json:"reclaim_retention_seconds,omitempty"`
 }
 
 // Validate says what is wrong with a policy that somebody has written.
 func (p Policy) Validate() error {
 	if p.Mode != "" && rank(p.Mode) < 0 {
 		return fmt.Errorf("policy mode is %q; use direct, owned or draining", p.Mode)
+	}
+	for _, k := range p.Kinds {
+		if !k.Maintains() {
+			return fmt.Errorf("policy kinds has %q; use compact, index and cleanup (merges need no naming)", k)
+		}
 	}
 	for _, n := range []struct {
 		name        string
@@ -41,6 +54,10 @@ func (p Policy) Validate() error {
 		{"queue_seconds", p.QueueSeconds != nil, orZero(p.QueueSeconds), 1},
 		{"execution_seconds", p.ExecutionSeconds != nil, orZero(p.ExecutionSeconds), 0},
 		{"no_progress_seconds", p.NoProgressSeconds != nil, orZero(p.NoProgressSeconds), 1},
+		{"maintenance_seconds", p.MaintenanceSeconds != nil, orZero(p.MaintenanceSeconds), 1},
+		{"small_fragments", p.SmallFragments != nil, int64(orZero(p.SmallFragments)), 2},
+		{"reader_grace_seconds", p.ReaderGraceSeconds != nil, orZero(p.ReaderGraceSeconds), 1},
+		{"reclaim_retention_seconds", p.RetentionSeconds != nil, orZero(p.RetentionSeconds), 1},
 	} {
 		if n.set && n.value < n.from {
 			return fmt.Errorf("policy %s is %d; it must be %d at least", n.name, n.value, n.from)
@@ -99,6 +116,18 @@ func (p *Policy) Limits(otherwise Limits) Limits {
 		otherwise.Execution = NoExecutionLimit
 	}
 	return otherwise
+}
+
+// maintenance is how often each kind is asked for, and from how many small fragments on compaction is; p may be nil.
+func (p *Policy) maintenance() (every time.Duration, small int) {
+	every, small = maintenanceEvery, 16
+	if p != nil && orZero(p.MaintenanceSeconds) > 0 {
+		every = time.Duration(*p.MaintenanceSeconds) * time.Second
+	}
+	if p != nil && orZero(p.SmallFragments) > 1 {
+		small = *p.SmallFragments
+	}
+	return every, small
 }
 
 // limits are those of one table, as this master knows its policy.

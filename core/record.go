@@ -87,6 +87,7 @@ type Execution struct {
 	// Written by Finish, Freeze and FinishRecovery.
 	End    *Failure   `json:"end,omitempty"` // why it ended; an empty code means that its work is done
 	Ended  WallMillis `json:"ended_ms,omitempty"`
+	More   bool       `json:"more,omitempty"` // a cleanup had more to do than one does
 	Fenced []Fenced   `json:"fenced,omitempty"`
 	Frozen WallMillis `json:"frozen_ms,omitempty"`
 	By     Instance   `json:"by,omitempty"` // who froze it
@@ -223,6 +224,14 @@ type Capability string
 
 // OwnedMerge is the capability to take part in owned merges as this protocol describes them.
 const OwnedMerge Capability = "owned-merge/1"
+
+// capability is what a worker must be able to do to run executions of a kind.
+func (k Kind) capability() Capability {
+	if k.Maintains() {
+		return Capability(k + "/1")
+	}
+	return OwnedMerge
+}
 
 // Encode is a record's one text.
 func Encode(record any) string {

@@ -22,6 +22,9 @@ type Released struct {
 // whatever anybody reported.
 func (r Released) Outcome() (merged bool, f Failure) {
 	e := r.Execution
+	if e.Kind.Maintains() {
+		return r.maintained()
+	}
 	reached := e.Started > 0
 	for _, p := range e.Plan {
 		if r.Table.Base.Marks.Of(p.Shard) < p.Last {
@@ -90,6 +93,9 @@ func Release(r Released) Txn {
 			// They have had their turn: whoever has waited meanwhile comes before them.
 			demand, _ = demand.Add(cmp.Or(e.Requested, r.At), e.Number, back, "unfinished")
 		}
+		if r.again(merged) {
+			demand, _ = demand.Ask(cmp.Or(e.Requested, r.At), e.Number, e.Kind, "unfinished")
+		}
 		conds = append(conds, unless(guard.ReleaseIgnoresDemand, []Cond{tv.Demand.Unchanged()})...)
 		ops = append(ops, demand.op(e.Target))
 	}
@@ -125,6 +131,9 @@ func (e Execution) blamed(f Failure) Failure {
 // unfinished are the shards that still have something to merge: those of the execution, and on a table
 // that shows more pending, all of that.
 func (r Released) unfinished(budget FailureRecord) []ShardID {
+	if r.Execution.Kind.Maintains() {
+		return nil
+	}
 	out, _ := r.Table.unmerged()
 	if r.Table.Base.Version == 0 { // the table could not be read: nothing is known to be finished
 		out = slices.Clone(r.Execution.Shards)

@@ -37,7 +37,7 @@ type settlement struct {
 	// fence state
 	watermarks []Watermark
 	fenced     []Fenced
-	deletes    Seen[struct{}]
+	deletes    Seen[Deletes]
 	deletesAge alarm
 	rounds     int
 	began      MonoTime
@@ -76,7 +76,7 @@ func (s *settlement) begin(o *outbox) {
 	s.await = o.read(
 		Range{Key: OwnerKey(s.Target)}, Range{Key: ExecutionKey(s.Target)}, Range{Key: AdmittedKey(s.Target)},
 		Range{Key: ProgressKey(s.Target)}, Range{Key: TableKey(s.Target)}, Range{Key: DemandKey(s.Target)},
-		Range{Key: DeletesKey(s.Target)}, FailureRange(s.Target))
+		Range{Key: DeletesKey(s.Target)}, Range{Key: ReclaimKey(s.Target)}, FailureRange(s.Target))
 }
 
 // force makes it go on with whatever table stands at the path. One that waits starts over at once.
@@ -150,12 +150,7 @@ func (s *settlement) haveRead(at Moment, ev ReadDone, o *outbox) settleResult {
 	if s.exec.Phase == Running && guard.Out(guard.EarlyWatermarks) {
 		s.watermarks = tv.Admitted.Value.Versions
 	}
-	s.deletes = Seen[struct{}]{Key: DeletesKey(s.Target)}
-	for _, r := range ev.Records {
-		if r.Key == s.deletes.Key {
-			s.deletes.Mod = r.Mod
-		}
-	}
+	s.deletes = tv.Deletes
 	switch s.exec.Phase {
 	case Reserved, Running, Uncertain:
 		return s.freeze(at, tv, o)
@@ -253,7 +248,7 @@ func (s *settlement) found(w Watermark, latest Version) {
 }
 
 func (s *settlement) finishRecovery(at Moment, o *outbox) {
-	if s.deletes.Present() {
+	if s.deletes.Present() && !guard.Out(guard.DeletesAreWaitedFor) {
 		// The age is measured from our own first sight of the batch.
 		if !s.deletesAge.Set {
 			s.deletesAge = alarmAt(at.Mono.Add(DeletesWait))

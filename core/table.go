@@ -15,6 +15,8 @@ type Table struct {
 	Base   BaseManifest
 	// Shards are sorted by id.
 	Shards []ShardManifest
+	// Versions are those of the base that still exist, in order, the head last. Only a deep survey shows them.
+	Versions []KeptVersion
 }
 
 // BaseManifest is what the protocol needs of one base manifest.
@@ -35,6 +37,13 @@ type BaseManifest struct {
 	// empty if the manifest carries no inline transaction.
 	ReadVersion Version
 	Operation   Operation
+	// Small counts the fragments that a compaction would rewrite, Uncovered those that some index has not taken in.
+	Small     int
+	Uncovered int
+	// Indexes counts the table's indexes but that of the MemWAL; Indexed are the marks up to which each of them has
+	// taken in what was merged, so that a shard which one of them says nothing of is absent.
+	Indexes int
+	Indexed Marks
 }
 
 // ShardManifest is what the protocol needs of one shard's latest manifest.

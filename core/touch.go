@@ -15,7 +15,12 @@ import (
 // concerns reports whether the record's wait is one for this shard of an endpoint: all of its own endpoint, and
 // elsewhere what it touches. A record that touches nothing by name is about the whole table.
 func (r FailureRecord) concerns(e Endpoint, s ShardID) bool {
-	if r.Endpoint == e || len(r.Touched) == 0 {
+	switch {
+	case r.Endpoint == e:
+		return true
+	case r.Endpoint.chore() != "" && !guard.Out(guard.MaintenanceFailsAlone):
+		return false // merges find by themselves what is wrong with the table
+	case len(r.Touched) == 0:
 		return true
 	}
 	return r.touches(s) && !guard.Out(guard.NewNamesKeepWait)

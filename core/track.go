@@ -17,7 +17,8 @@ type track struct {
 	below       bool  // what is pending is not worth asking for yet
 	pending     alarm // when this master saw something pending first
 
-	requests      []RequestID       // merges to answer after the next look
+	requests      []request         // to answer after the next look
+	maintained    map[Kind]MonoTime // when maintenance was asked for or seen last
 	now           bool              // a person asked: the next attempt of each endpoint does not wait for its budget
 	rushed        map[Endpoint]bool // those that have had it
 	known         Revision          // of the table's record, when the table was looked at
@@ -37,6 +38,12 @@ type track struct {
 	sights        sights    // budgets, since when we have seen them
 	last          last      // the execution that was seen last
 	shunned       []shunned // workers on which executions came to nothing, the latest last
+}
+
+// request is something that somebody waits for.
+type request struct {
+	id   RequestID
+	kind Kind // of maintenance; empty is a merge
 }
 
 type trackStep uint8

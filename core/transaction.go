@@ -54,7 +54,7 @@ func Reserve(j Judged, e Execution) Txn {
 	}
 	if e.demanded() {
 		conds = append(conds, unless(guard.ReserveIgnoresDemand, []Cond{tv.Demand.Unchanged()})...)
-		ops = append(ops, tv.Demand.Value.Take(e.Shards).op(e.Target))
+		ops = append(ops, tv.Demand.Value.Take(e.Shards).without(e.Kind).op(e.Target))
 	}
 	return Txn{Name: "reserve", If: conds, Then: ops}
 }
@@ -122,11 +122,11 @@ func Admit(e Execution, w Watermarks, r ResourceID, v Version) Txn {
 }
 
 // Finish ends a running execution: Finished if every commit of it has a definite result, else Uncertain,
-// which only a recovery can end.
-func Finish(e Execution, p Progress, definite bool, end Failure, at WallMillis) (Execution, Txn) {
+// which only a recovery can end. more says that it has left something for another one.
+func Finish(e Execution, p Progress, definite, more bool, end Failure, at WallMillis) (Execution, Txn) {
 	assert(e.Phase == Running, "finish %s of %s in phase %s", e.ID, e.Target, e.Phase)
 	done := e
-	done.Phase, done.End, done.Ended = Finished, &end, at
+	done.Phase, done.More, done.End, done.Ended = Finished, more, &end, at
 	if !definite && !guard.Out(guard.UncertainIsNotFinished) {
 		done.Phase = Uncertain
 	}

@@ -126,7 +126,7 @@ func TestFinishSaysWhetherEveryCommitIsKnown(t *testing.T) {
 	for definite, phase := range map[bool]core.Phase{true: core.Finished, false: core.Uncertain} {
 		l := newLedger(t)
 		e := l.run()
-		done, txn := core.Finish(e, core.Progress{Execution: e.ID}, definite, core.Failure{}, 200)
+		done, txn := core.Finish(e, core.Progress{Execution: e.ID}, definite, false, core.Failure{}, 200)
 		if done.Phase != phase {
 			t.Errorf("definite is %v: expected %s, got %s", definite, phase, done.Phase)
 		}
@@ -141,7 +141,7 @@ func TestFreezeComparesThePhaseThatItJudged(t *testing.T) {
 	l := newLedger(t)
 	e := l.run()
 	_, freeze := core.Freeze(e, nil, core.Failure{Code: core.CodeWorkerGone}, "m1/1", 200)
-	_, finish := core.Finish(e, core.Progress{Execution: e.ID}, true, core.Failure{}, 150)
+	_, finish := core.Finish(e, core.Progress{Execution: e.ID}, true, false, core.Failure{}, 150)
 	l.must(finish)
 	l.mustNot(freeze, "it has finished")
 }
@@ -172,7 +172,7 @@ func TestFinishRecoveryComparesTheDeletes(t *testing.T) {
 func (l *ledger) finished(end core.Failure) core.Released {
 	l.Helper()
 	e := l.run()
-	done, txn := core.Finish(e, core.Progress{Execution: e.ID}, true, end, 150)
+	done, txn := core.Finish(e, core.Progress{Execution: e.ID}, true, false, end, 150)
 	l.must(txn)
 	return core.Released{Execution: done, Table: core.Table{Target: "events", Base: core.BaseManifest{Version: 3}, Shards: []core.ShardManifest{
 		{Shard: "s1", SSTables: []core.SSTable{{Generation: 1}}}, {Shard: "s2", SSTables: []core.SSTable{{Generation: 1}}},

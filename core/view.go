@@ -32,6 +32,8 @@ type TargetView struct {
 	Demand    Seen[Demand]
 	Latch     Seen[Latch]
 	Policy    Seen[Policy]
+	Reclaim   Seen[Reclaim]
+	Deletes   Seen[Deletes]
 	Failures  []Seen[FailureRecord] // sorted by key
 	Broken    bool
 }
@@ -98,6 +100,7 @@ func (v *View) Target(t Target) *TargetView {
 			Execution: absent[Execution](ExecutionKey(t)), Admitted: absent[Watermarks](AdmittedKey(t)),
 			Progress: absent[Progress](ProgressKey(t)), Demand: absent[Demand](DemandKey(t)),
 			Latch: absent[Latch](ModeKey(t)), Policy: absent[Policy](PolicyKey(t)),
+			Reclaim: absent[Reclaim](ReclaimKey(t)), Deletes: absent[Deletes](DeletesKey(t)),
 		}
 		v.Targets[t] = tv
 		v.order = insertSorted(v.order, t)
@@ -180,7 +183,7 @@ func (v *View) put(r Record) (t Target, ok bool) {
 		v.Loads = setIn(v, v.Loads, r)
 		return "", false
 	}
-	if v.merging && slices.Contains([]string{"owner", "admitted", "progress", "demand"}, kind) {
+	if v.merging && slices.Contains([]string{"owner", "admitted", "progress", "demand", "reclaim", "deletes"}, kind) {
 		return "", false
 	}
 	seg, _, _ := strings.Cut(rest, "/")
@@ -205,6 +208,10 @@ func (v *View) put(r Record) (t Target, ok bool) {
 		set(v, &tv.Latch, r)
 	case "policy":
 		set(v, &tv.Policy, r)
+	case "reclaim":
+		set(v, &tv.Reclaim, r)
+	case "deletes":
+		set(v, &tv.Deletes, r)
 	case "failure":
 		tv.Failures = setIn(v, tv.Failures, r)
 	default:

@@ -39,6 +39,10 @@ type WorkerConfig struct {
 	// table is direct, and has them first while it is owned.
 	Writes []Written
 	Self   SelfMerge
+	// Kinds are the maintenance that this worker can do, beside merges.
+	Kinds []Kind
+	// Graces are how long a cleanup keeps what is merged; the zero value is [DefaultGraces].
+	Graces Graces
 	// Unsafe says why the lake that this worker sees can't keep what the protocol builds on; then it runs
 	// nothing.
 	Unsafe string
@@ -51,11 +55,18 @@ func NewWorker(cfg WorkerConfig) *Worker {
 	cfg.Self = cfg.Self.withDefaults()
 	cfg.Slots = max(1, cfg.Slots)
 	cfg.Bytes = cmp.Or(cfg.Bytes, Bytes(cfg.Slots)*cfg.Pass.Size)
+	if cfg.Graces == (Graces{}) {
+		cfg.Graces = DefaultGraces
+	}
+	capabilities := []Capability{OwnedMerge}
+	for _, k := range cfg.Kinds {
+		capabilities = append(capabilities, k.capability())
+	}
 	w := &Worker{
 		cfg: cfg, view: newWorkerView(), jobs: map[Target]*job{}, awaits: map[EffectID]Target{}, orphans: map[Target]*orphan{},
 		register: registration{Key: WorkerKey(cfg.Endpoint), Value: Encode(WorkerRecord{
 			Endpoint: cfg.Endpoint, Instance: cfg.Instance, Address: cfg.Address, Slots: cfg.Slots, Bytes: cfg.Bytes, Pass: cfg.Pass,
-			Declares: cfg.Declares, Writes: cfg.Writes, Unsafe: cfg.Unsafe, Capabilities: []Capability{OwnedMerge},
+			Declares: cfg.Declares, Writes: cfg.Writes, Unsafe: cfg.Unsafe, Capabilities: capabilities,
 		})},
 	}
 	for _, written := range cfg.Writes {
@@ -72,7 +83,7 @@ func (w *Worker) Step(at Moment, ev Event) []Effect {
 		w.tick(at)
 	case Changed:
 		w.changed(at, ev)
-	case Committed, ReadDone, Surveyed, FenceDone, NumberDone:
+	case Committed, ReadDone, Surveyed, FenceDone, NumberDone, Drained, Deleted:
 		w.answered(at, ev)
 	case StartRequested:
 		w.startRequested(at, ev)

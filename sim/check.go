@@ -98,6 +98,8 @@ func (c *checks) landed(a *attempt) {
 		c.fail(4, "v%d of %s has lost the MemWAL index, and with it every mark", a.body.Version, a.target)
 	case a.body.TableID != was.TableID || a.body.Scheme != was.Scheme || a.body.UnknownFlags != was.UnknownFlags:
 		c.fail(4, "v%d of %s is another table's", a.body.Version, a.target)
+	case a.engine.exec.Kind.Maintains():
+		c.upkeep(a)
 	case a.body.Operation != core.OpUpdate:
 		c.fail(4, "v%d of %s is a commit of kind %s", a.body.Version, a.target, a.body.Operation)
 	}

@@ -11,11 +11,13 @@ import (
 // deletable are the kinds of records that each transaction may delete. Nothing else ever goes: not the record of
 // a table, not its policy, and no latch but by a person's word (invariant 10).
 var deletable = map[string][]string{
-	"reserve":     {"demand"},
-	"release":     {"owner", "execution", "admitted", "progress", "failure", "demand", "history", "takeover"},
-	"post-demand": {"demand"},
-	"expire":      {"master", "worker", "load"},
-	"mode":        {"mode"}, // a person's
+	"reserve":      {"demand"},
+	"release":      {"owner", "execution", "admitted", "progress", "failure", "demand", "history", "takeover"},
+	"post-demand":  {"demand"},
+	"expire":       {"master", "worker", "load"},
+	"reclaim":      {"reclaim"},
+	"have-deleted": {"reclaim", "deletes"},
+	"mode":         {"mode"}, // a person's
 }
 
 // deleted checks one delete of an applied transaction.

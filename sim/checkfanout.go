@@ -40,7 +40,8 @@ func (c *checks) reserved(e core.Execution) {
 	}
 	for _, rec := range c.w.kv.Read(core.FailureRange(e.Target)) {
 		f := decode[core.FailureRecord](rec)
-		touched := f.Endpoint == e.Charge || len(f.Touched) == 0 || slices.ContainsFunc(f.Touched, func(p core.ShardPlan) bool {
+		upkeep := f.Endpoint == "~compact" || f.Endpoint == "~index" || f.Endpoint == "~cleanup" // no merge waits for it
+		touched := f.Endpoint == e.Charge || !upkeep && len(f.Touched) == 0 || slices.ContainsFunc(f.Touched, func(p core.ShardPlan) bool {
 			return slices.Contains(e.Shards, p.Shard)
 		})
 		// Clocks may drift, and by less than this.

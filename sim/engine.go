@@ -88,7 +88,9 @@ func (w *world) startEngine(p *process, e core.StartEngine) {
 		en.script = w.faults.script(p.name)
 	}
 	p.engines[e.Execution.Target] = en
-	w.plot.started(en)
+	if !e.Execution.Kind.Maintains() {
+		w.plot.started(en)
+	}
 	w.engineStep(en, 0, func() {
 		bad, isBad := w.corrupt(en)
 		switch {

@@ -11,6 +11,9 @@ import (
 // strict reports whether the pass has tombstones: Lance does not see a key that somebody inserts between
 // the read and a delete of it.
 func (en *engine) strict() bool {
+	if en.exec.Kind.Maintains() {
+		return false
+	}
 	if en.script.strict || !en.script.real {
 		return en.script.strict
 	}
@@ -41,7 +44,7 @@ func (w *world) commit(en *engine) {
 		w.endEngine(en, core.Failure{Code: core.CodeCommitConflict, Detail: "the schema has changed"})
 		return
 	}
-	if stale(en, head.Marks) && en.script.real {
+	if !en.exec.Kind.Maintains() && stale(en, head.Marks) && en.script.real {
 		w.cover.rare("an engine finds its pass stale")
 		w.endEngine(en, core.Failure{Code: core.CodeStale, Detail: "the marks are there already"})
 		return
@@ -55,6 +58,9 @@ func (w *world) commit(en *engine) {
 		if a.marks {
 			a.body.Marks = a.body.Marks.With(in.Shard, en.exec.Plan[i].Last)
 		}
+	}
+	if en.exec.Kind.Maintains() {
+		en.maintain(a)
 	}
 	en.tries++
 	en.open = a

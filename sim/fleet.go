@@ -48,6 +48,9 @@ func newRun(p Profile, src *source, record *Recording) *run {
 	for _, t := range r.targets {
 		w.lake.place(t, newTable(1+draw.IntN(p.Shards)))
 		r.spoil(t)
+		if p.Upkeep.Indexed {
+			w.lake.tables[t].index()
+		}
 	}
 	u, own := p.Uneven, rand.New(rand.NewPCG(p.Seed, 0x0_f1ee7))
 	for i := range p.Masters {
@@ -64,7 +67,7 @@ func newRun(p Profile, src *source, record *Recording) *run {
 	}
 	for i := range p.Workers {
 		cfg := core.WorkerConfig{
-			Declares: r.declares(false), Limits: u.limits(own, p.Limits), Slots: p.Slots, Bytes: u.Room, Pass: r.pass(own), Writes: r.writes(i), Self: r.self(own),
+			Declares: r.declares(false), Limits: u.limits(own, p.Limits), Slots: p.Slots, Bytes: u.Room, Pass: r.pass(own), Writes: r.writes(i), Self: r.self(own), Kinds: r.can(i),
 		}
 		if u.Unsafe && i == p.Workers-1 {
 			cfg.Unsafe = "put-if-absent overwrites"
@@ -83,6 +86,11 @@ func newRun(p Profile, src *source, record *Recording) *run {
 		r.every("client/"+string(t), p.Rates.Client, func(v int64) { r.client(t, v) })
 	}
 	r.every("world", p.Rates.Every, r.happen)
+	if p.Upkeep.Every > 0 {
+		for _, t := range r.targets {
+			r.write(core.Txn{Name: "policy", Then: []core.Op{core.Put(core.PolicyKey(t), core.Encode(p.Upkeep.policy()))}})
+		}
+	}
 	return r
 }
 

@@ -185,6 +185,9 @@ func (w *world) attemptOver(a *attempt, status int) {
 			w.plan(en) // the marks come next
 		case status == 200:
 			w.endEngine(en, core.Failure{})
+		case status == 412 && en.exec.Kind.Maintains() && w.overtaken(a):
+			w.cover.rare("a user's compaction meets " + string(en.exec.Kind))
+			w.endEngine(en, core.Failure{Code: core.CodeCommitConflict, Detail: "Retryable commit conflict"})
 		case status == 412 && en.tries >= 5:
 			w.endEngine(en, core.Failure{Code: core.CodeBaseContended, Detail: "five commits in a row came first"})
 		case status == 412 && en.strict(), status == 403 && en.strict() && w.moved(a), status == 403 && en.rested && en.tries < 9:

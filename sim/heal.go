@@ -75,13 +75,15 @@ func (r *run) tend() {
 			r.anew(t)
 		}
 		latch := cmp.Or(Get[core.Latch](w.kv, core.ModeKey(t)).Mode, core.Direct)
-		if want := r.ends(t); latch != want || r.policy(t) != (core.Policy{Mode: want}) {
+		policy := r.profile.Upkeep.policy()
+		policy.Mode = r.ends(t)
+		if want := policy.Mode; latch != want || core.Encode(r.policy(t)) != core.Encode(policy) {
 			r.mode(t, want)
 		}
 		for _, f := range w.kv.Read(core.FailureRange(t)) {
 			switch decode[core.FailureRecord](f).Code {
 			case core.CodeLakeChanged, core.CodeLakeWentBack, core.CodeTableReplaced, core.CodeTableMissing:
-				if w.lake.tables[t].pending() > 0 || Get[core.Execution](w.kv, core.ExecutionKey(t)).ID != "" {
+				if w.lake.tables[t].pending() > 0 || !r.kept(t) || Get[core.Execution](w.kv, core.ExecutionKey(t)).ID != "" {
 					w.deliver(r.core[0], core.AdoptRequested{Request: w.newRequest(), Target: t, Gone: w.lake.tables[t].gone})
 				}
 			}
@@ -149,11 +151,18 @@ func (r *run) patience() time.Duration {
 // quiet reports whether everything is merged that can be, and nobody owns a table.
 func (r *run) quiet() bool {
 	for _, t := range r.targets {
-		if r.waiting(t) > 0 || r.w.kv.Get(core.OwnerKey(t)).Mod != 0 {
+		if r.waiting(t) > 0 || !r.kept(t) || r.w.kv.Get(core.OwnerKey(t)).Mod != 0 && !r.unable(t) {
 			return false
 		}
 	}
 	return true
+}
+
+// unable reports whether a table is reserved for maintenance by a worker that does nothing, while the one that is whole
+// can only merge: that is tried again and again.
+func (r *run) unable(t core.Target) bool {
+	e := Get[core.Execution](r.w.kv, core.ExecutionKey(t))
+	return r.profile.Upkeep.Unable && e.Kind.Maintains() && e.Phase == core.Reserved && string(e.Endpoint) != r.core[1].name
 }
 
 // state is what there is to see of every table.

@@ -45,7 +45,7 @@ func (h *history) post(client string, t core.Txn) *operation {
 	target, _ := targetOf(put.Key, "demand/")
 	c := demandCall{what: demandPost, seen: compared(t, target)}
 	if put.Op == core.OpPut {
-		c.asked, c.mod = decode[core.Demand](core.Record{Key: put.Key, Value: put.Value}).Shards, someRevision
+		c.asked, c.mod = wants(decode[core.Demand](core.Record{Key: put.Key, Value: put.Value})), someRevision
 	}
 	return h.call(h.demand[target], client, c)
 }
@@ -63,12 +63,15 @@ func (h *history) demandMoved(t core.Txn, post *operation) {
 			continue // a self-merge asks for nothing
 		}
 		rec := h.w.kv.Get(core.DemandKey(target))
-		c := demandCall{asked: decode[core.Demand](rec).Shards, seen: compared(t, target), mod: rec.Mod}
+		c := demandCall{asked: wants(decode[core.Demand](rec)), seen: compared(t, target), mod: rec.Mod}
 		switch rel, isRelease := released(t); {
 		case t.Name == "reserve":
-			c.what, c.taken = demandTake, decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}).Shards
+			c.what, c.taken = demandTake, takes(decode[core.Execution](core.Record{Key: op.Key, Value: op.Value}))
 		case isRelease:
-			c.what, c.taken = demandGive, rel.Execution.Shards
+			c.what, c.taken = demandGive, takes(rel.Execution)
+			if rel.Merged && rel.Execution.Kind.Maintains() {
+				c.served = c.taken
+			}
 			for _, s := range rel.Execution.Shards {
 				last := planned(rel.Execution, s)
 				if tb := h.w.lake.tables[target]; last == 0 || tb == nil || tb.rewritten || tb.head().Marks.Of(s) >= last || h.w.checks.aside[target] {
@@ -82,6 +85,25 @@ func (h *history) demandMoved(t core.Txn, post *operation) {
 		h.once(h.demand[target], t.Name, c, applied)
 	}
 }
+
+// wants is what a demand asks for. Maintenance has no shards: its kind stands for them.
+func wants(d core.Demand) []core.ShardID {
+	out := slices.Clone(d.Shards)
+	for _, c := range d.Kinds {
+		out = append(out, chore(c.Kind))
+	}
+	return out
+}
+
+// takes is what an execution takes out of the demand.
+func takes(e core.Execution) []core.ShardID {
+	if e.Kind.Maintains() {
+		return []core.ShardID{chore(e.Kind)}
+	}
+	return e.Shards
+}
+
+func chore(k core.Kind) core.ShardID { return core.ShardID("~" + string(k)) }
 
 // compared is the revision of the demand's record that a transaction compares.
 func compared(t core.Txn, target core.Target) core.Revision {

@@ -52,9 +52,9 @@ func (h *history) addTable(t core.Target) {
 	})
 	d = h.object("the demand for "+string(t), model{demandStep, sameDemand}, func() any {
 		rec := h.w.kv.Get(core.DemandKey(t))
-		s := wanted{asked: decode[core.Demand](rec).Shards, mod: rec.Mod, rev: h.w.kv.rev}
+		s := wanted{asked: wants(decode[core.Demand](rec)), mod: rec.Mod, rev: h.w.kv.rev}
 		if d != nil && d.taken {
-			s.taken = Get[core.Execution](h.w.kv, core.ExecutionKey(t)).Shards
+			s.taken = takes(Get[core.Execution](h.w.kv, core.ExecutionKey(t)))
 		}
 		return s
 	})

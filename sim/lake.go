@@ -13,14 +13,18 @@ type lake struct {
 	down   bool
 	logged hash
 	// moved is told of every version, replaced of every table that is put in the place of another.
+	now      func() core.MonoTime
 	moved    func(t core.Target, by string, v core.Version)
 	replaced func(t core.Target)
 }
 
-func newLake() *lake { return &lake{tables: map[core.Target]*table{}, logged: newHash()} }
+func newLake() *lake {
+	return &lake{tables: map[core.Target]*table{}, logged: newHash(), now: func() core.MonoTime { return 0 }}
+}
 
 // place puts a table into the lake, over what is there.
 func (l *lake) place(target core.Target, t *table) {
+	t.now = l.now
 	t.changed = func(by string, v core.Version) {
 		l.logged.text(string(target))
 		l.logged.text(by)
@@ -40,8 +44,8 @@ func (l *lake) place(target core.Target, t *table) {
 
 var lakeAway = core.Failure{Code: core.CodeStorage, Detail: "the lake is away"}
 
-// survey reads the manifests of a table as they were some versions ago.
-func (l *lake) survey(target core.Target, behind int) (core.Table, []core.Number, core.Failure) {
+// survey reads the manifests of a table as they were some versions ago; deep, also what it still has of older ones.
+func (l *lake) survey(target core.Target, behind int, deep bool) (core.Table, []core.Number, core.Failure) {
 	if l.down {
 		return core.Table{}, nil, lakeAway
 	}
@@ -51,6 +55,9 @@ func (l *lake) survey(target core.Target, behind int) (core.Table, []core.Number
 	}
 	shown := t.shown(behind)
 	out := core.Table{Target: target, Base: shown.BaseManifest}
+	if deep {
+		out.Versions = t.deep(behind, l.now())
+	}
 	for _, s := range t.shards {
 		m := core.ShardManifest{Shard: s.id, Version: s.version}
 		if s.id == t.corrupt {
@@ -61,8 +68,12 @@ func (l *lake) survey(target core.Target, behind int) (core.Table, []core.Number
 		// NB: what is far below the mark is not told. The core looks at it nowhere, and the cost of a long
 		// run must not grow with its length.
 		from := min(t.head().Marks.Of(s.id), shown.Marks.Of(s.id))
-		for _, st := range s.above(max(from, 4) - 4) {
-			m.SSTables = append(m.SSTables, core.SSTable{Generation: st.generation, Size: st.size})
+		from = max(from, 4) - 4
+		if deep {
+			from = 0
+		}
+		for _, st := range s.above(from) {
+			m.SSTables = append(m.SSTables, core.SSTable{Generation: st.generation, Size: st.size, Path: s.path(st.generation)})
 		}
 		out.Shards = append(out.Shards, m)
 	}

@@ -16,7 +16,7 @@ func (r *run) operate(p *process, t core.Target, v int64) {
 	if _, ok := p.machine.(*core.Master); ok {
 		switch v >> 30 % 4 {
 		case 0:
-			w.deliver(p, core.MergeRequested{Request: w.newRequest(), Target: t, Now: v>>33%2 == 0})
+			w.deliver(p, core.MergeRequested{Request: w.newRequest(), Target: t, Now: v>>33%2 == 0, Kind: []core.Kind{"", "", core.KindCompact, core.KindCleanup}[v>>35%4]})
 			return
 		case 1:
 			w.deliver(p, core.AdoptRequested{Request: w.newRequest(), Target: t})
@@ -51,7 +51,8 @@ func (r *run) rests(t core.Target) core.Mode {
 
 // mode writes policy and latch, as the command for it does: down from draining only while nobody owns the table.
 func (r *run) mode(t core.Target, m core.Mode) {
-	p := core.Policy{Mode: m}
+	p := r.profile.Upkeep.policy()
+	p.Mode = m
 	latch := core.Put(core.ModeKey(t), core.Encode(core.Latch{Mode: m, By: "operator", At: wallEpoch}))
 	if m == core.Direct {
 		latch = core.Delete(core.ModeKey(t))
@@ -77,7 +78,7 @@ func (r *run) rewrite(target core.Target, v int64) {
 	idle := t.flying == 0 && !r.admits(target)
 	switch v >> 30 % 5 {
 	case 0:
-		if t.restore(1 + int(v>>32%3)) {
+		if t.restore(1+int(v>>32%3), r.graces().Retention) {
 			w.cover.rare("a user restores an older version")
 		}
 	case 1:
@@ -130,6 +131,9 @@ func (r *run) anew(target core.Target) {
 	fresh.numbers = t.numbers
 	w.lake.place(target, fresh)
 	r.spoil(target)
+	if r.profile.Upkeep.Indexed {
+		fresh.index()
+	}
 	delete(r.copies, target)
 }
 
@@ -152,6 +156,16 @@ func (r *run) client(target core.Target, v int64) {
 		t.reschema()
 	}
 	t.edit(key, value)
+	if u := r.profile.Upkeep; len(u.Kinds) > 0 {
+		if int(v>>28%1000) < u.Users {
+			t.compacts()
+			r.w.cover.rare("a user compacts a table")
+		}
+		if int(v>>30%1000) < u.Tags {
+			t.tag(r.w.now)
+			r.w.cover.rare("a user tags a version")
+		}
+	}
 	r.w.checks.step()
 }
 

@@ -21,6 +21,10 @@ func (w *world) perform(p *process, e core.Effect) {
 		w.survey(p, e)
 	case core.PutFence:
 		w.putFence(p, e)
+	case core.PutDrain:
+		w.putDrain(p, e)
+	case core.DeleteFiles:
+		w.deleteFiles(p, e)
 	case core.PutNumber:
 		w.ask(p, request{kind: "lake", what: "number"}, func() core.Event {
 			taken, f := w.lake.number(e.Target, core.Number{N: e.Number, Execution: e.Execution})
@@ -73,7 +77,7 @@ func (w *world) survey(p *process, e core.Survey) {
 			return silence
 		}
 		behind := w.faults.stale("survey", p.name)
-		t, numbers, f := w.lake.survey(e.Target, behind)
+		t, numbers, f := w.lake.survey(e.Target, behind, e.Deep)
 		if f.OK() && behind == 0 {
 			w.history.saw(p, e.Target, w.lake.tables[e.Target].head())
 		}

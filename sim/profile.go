@@ -22,6 +22,7 @@ type Profile struct {
 	Pass    int // generations a pass, at most
 	Limits  core.Limits
 	Uneven  Uneven
+	Upkeep  Upkeep
 	Rates   Rates
 	// Stalls are the steps of the protocol that are slow now and then.
 	Stalls []string
@@ -115,6 +116,7 @@ func newProfile(seed uint64, hours float64) Profile {
 		takeover(&p, r)
 	}
 	p.Uneven = newUneven(p)
+	p.Upkeep = newUpkeep(p)
 	return p
 }
 
@@ -127,6 +129,7 @@ func (p Profile) String() string {
 	fmt.Fprintf(&b, "  limits: queue %v, execution %v, no progress %v, grace %v, barrier %v, probe %v, hold %v, poll %v\n",
 		short(l.Queue), short(l.Execution), short(l.NoProgress), short(l.CancelGrace), short(l.Barrier), short(l.Probe), short(l.KVHold), short(l.Poll))
 	b.WriteString(p.Uneven.String())
+	b.WriteString(p.Upkeep.String())
 	r := p.Rates
 	fmt.Fprintf(&b, "  per mille of messages: lost %d, slow %d, late watches %d, twice %d, KV lost %d, lake lost %d, blind %d, stale %d, crash %d, bad puts %d (late %d), bad engines %d; engines work up to %v\n",
 		r.Lose, r.Slow, r.Lag, r.Twice, r.KVLose, r.LakeLose, r.Blind, r.Stale, r.Crash, r.Put, r.Late, r.Engine, r.Work)

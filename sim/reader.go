@@ -8,10 +8,6 @@ import (
 	"github.com/sluice-data/sluice/core"
 )
 
-// readerGrace is how long a reader may go on reading a table as it was when it opened it: until then nothing
-// that it needs may go away (invariant 4).
-const readerGrace = time.Hour
-
 // snapshot is a table as a reader has opened it.
 type snapshot struct {
 	table  *table
@@ -40,29 +36,41 @@ func (o snapshot) read() (rows map[string]string, missing core.ShardID) {
 	for i, had := range o.shards {
 		s := o.table.shards[i]
 		for _, st := range had {
-			has := s.above(st.generation - 1)
-			if len(has) == 0 || has[0].generation != st.generation {
+			has, ok := s.has(st.generation)
+			if !ok {
 				return nil, s.id
 			}
-			overlay(rows, has[0].rows)
+			overlay(rows, has.rows)
 		}
 	}
 	return rows, ""
 }
 
+// has is an SSTable whose directory is there, whether a manifest names it or not.
+func (s *shard) has(g core.Generation) (sstable, bool) {
+	if listed := s.above(g - 1); len(listed) > 0 && listed[0].generation == g {
+		return listed[0], true
+	}
+	i := slices.IndexFunc(s.unlisted, func(st sstable) bool { return st.generation == g })
+	if i < 0 {
+		return sstable{}, false
+	}
+	return s.unlisted[i], true
+}
+
 // reads has a reader open a table, read it again now and then within the grace, and open it anew.
 func (r *run) reads(t core.Target) {
-	o, left := r.w.lake.tables[t].open(), 3
+	o, left, grace := r.w.lake.tables[t].open(), 3, r.graces().Reader
 	var again func()
 	again = func() {
 		if r.w.lake.tables[t] == o.table && !o.table.gone { // the reader of a table that a user has dropped gives up
 			r.w.checks.reader(t, o)
 		}
 		if left--; left > 0 {
-			r.w.after(readerGrace/4, again)
+			r.w.after(grace/4, again)
 			return
 		}
 		r.reads(t)
 	}
-	r.w.after(readerGrace/6+time.Duration(r.src.jitter("reader/"+string(t), int64(readerGrace/6))), again)
+	r.w.after(grace/6+time.Duration(r.src.jitter("reader/"+string(t), int64(grace/6))), again)
 }

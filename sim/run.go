@@ -197,14 +197,14 @@ func (r *run) pending() string {
 	var all []string
 	for _, t := range r.targets {
 		n, owner := r.waiting(t), Get[core.Execution](r.w.kv, core.ExecutionKey(t))
-		if n == 0 && owner.ID == "" {
+		if n == 0 && owner.ID == "" && r.kept(t) {
 			continue
 		}
 		why := ""
 		if m, ok := r.core[0].machine.(*core.Master); ok {
 			why = string(m.Why(t))
 		}
-		all = append(all, fmt.Sprintf("%s has %d pending and execution %d %q on %s: %s", t, n, owner.Number, owner.Phase, owner.Endpoint, why))
+		all = append(all, fmt.Sprintf("%s has %d pending%s and execution %d %q on %s: %s", t, n, r.unkept(t), owner.Number, owner.Phase, owner.Endpoint, why))
 	}
 	return strings.Join(all, "; ")
 }

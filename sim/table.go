@@ -29,6 +29,8 @@ type table struct {
 	gone      bool // it is dropped, and nothing stands at its path
 	changed   func(string, core.Version)
 	opened    core.Marks // of the version that its reader has opened
+	tags      map[core.Version]core.MonoTime
+	now       func() core.MonoTime
 }
 
 type version struct {
@@ -36,6 +38,7 @@ type version struct {
 	rows   map[string]string // nil for versions that are too old to be looked at
 	by     string
 	schema int // grows with each change of it
+	at     core.MonoTime
 }
 
 type shard struct {
@@ -43,6 +46,8 @@ type shard struct {
 	version  core.Version
 	sstables []sstable
 	corrupt  core.Generation // from this one on no engine can read them; 0: all can be read
+	unlisted []sstable       // whose directories are there, and which no manifest names
+	last     core.Generation // the newest that there has been
 }
 
 // sstable holds rows by key; an empty value is a tombstone.
@@ -56,7 +61,7 @@ type sstable struct {
 const keptRows = 8
 
 func newTable(shards int) *table {
-	t := &table{truth: map[string]string{}, dirty: true}
+	t := &table{truth: map[string]string{}, dirty: true, now: func() core.MonoTime { return 0 }}
 	t.versions = []version{{
 		BaseManifest: core.BaseManifest{Version: 1, Scheme: core.V2, MemWAL: true, PrimaryKey: true, Operation: core.OpOverwrite},
 		rows:         map[string]string{}, by: "its maker",
@@ -74,10 +79,8 @@ func (t *table) shown(behind int) version { return t.versions[max(0, len(t.versi
 
 // flush adds one generation to a shard: a new row, an older row again, and sometimes a tombstone.
 func (t *table) flush(s *shard) {
-	next := core.Generation(1)
-	if n := len(s.sstables); n > 0 {
-		next = s.sstables[n-1].generation + 1
-	}
+	s.last++
+	next := s.last
 	t.rows++
 	key := func(g core.Generation) string { return fmt.Sprintf("%s/%d", s.id, g%12) }
 	rows := map[string]string{key(next): fmt.Sprintf("new %d", t.rows)}
@@ -134,7 +137,8 @@ func (t *table) publish(m core.BaseManifest, rows map[string]string, by string) 
 	if m.Version != t.head().Version+1 {
 		panic(fmt.Sprintf("v%d of %s would leave a gap after v%d", m.Version, by, t.head().Version))
 	}
-	t.versions = append(t.versions, version{m, rows, by, t.head().schema})
+	t.changedRows(&m)
+	t.versions = append(t.versions, version{m, rows, by, t.head().schema, t.now()})
 	if n := len(t.versions); n > keptRows {
 		t.versions[n-1-keptRows].rows = nil
 	}
@@ -180,10 +184,10 @@ func (t *table) shard(id core.ShardID) *shard {
 func (t *table) clone() *table {
 	c := &table{
 		versions: slices.Clone(t.versions), numbers: slices.Clone(t.numbers),
-		truth: maps.Clone(t.truth), rows: t.rows, dirty: true, mute: t.mute, changed: t.changed,
+		truth: maps.Clone(t.truth), rows: t.rows, dirty: true, mute: t.mute, changed: t.changed, tags: maps.Clone(t.tags), now: t.now,
 	}
 	for _, s := range t.shards {
-		c.shards = append(c.shards, &shard{s.id, s.version, slices.Clone(s.sstables), s.corrupt})
+		c.shards = append(c.shards, &shard{s.id, s.version, slices.Clone(s.sstables), s.corrupt, slices.Clone(s.unlisted), s.last})
 	}
 	return c
 }

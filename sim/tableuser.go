@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/sluice-data/sluice/core"
 )
@@ -42,10 +43,10 @@ func (t *table) covered(key string) bool {
 }
 
 // restore is a user's own restore of an older version: a new version with the old content, marks and
-// metadata. It reports false if that version is not kept.
-func (t *table) restore(back int) bool {
+// metadata. It reports false if that version is not kept, or older than what the policy says can be restored.
+func (t *table) restore(back int, retention time.Duration) bool {
 	i := len(t.versions) - 1 - back
-	if i < 0 || t.versions[i].rows == nil {
+	if i < 0 || t.versions[i].rows == nil || t.now().Since(t.versions[i].at) >= retention {
 		return false
 	}
 	m := t.versions[i].BaseManifest

@@ -105,6 +105,7 @@ func newWorld() *world {
 			w.history.moved(t, by, v)
 		}
 	}
+	w.lake.now = func() core.MonoTime { return w.now }
 	w.lake.replaced = func(t core.Target) { w.history.replaced(t, w.lake.tables[t].head()) }
 	return w
 }
