@@ -148,7 +148,7 @@ func (s *settlement) haveRead(at Moment, ev ReadDone, o *outbox) settleResult {
 	}
 	s.exec, s.target = tv.Execution.Value, tv
 	if s.exec.Phase == Running && guard.Out(guard.EarlyWatermarks) {
-		s.watermarks = tv.Admitted.Value.Versions
+		s.watermarks = append([]Watermark{}, tv.Admitted.Value.Versions...)
 	}
 	s.deletes = tv.Deletes
 	switch s.exec.Phase {
