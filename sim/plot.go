@@ -79,9 +79,9 @@ func (r *run) scheming(t core.Target) {
 				return 0
 			}
 			// The races need luck besides, so they are tried more often.
-			v := d.Int64N(int64(schemes) + 6)
+			v := d.Int64N(int64(schemes) + 8)
 			if v >= int64(schemes) {
-				v = int64([]scheme{freezeAgainstAdmit, startAtQueueLimit, stepAtLastMoment}[v%3])
+				v = int64([]scheme{freezeAgainstAdmit, startAtQueueLimit, stepAtLastMoment, tagAfterRecord}[v%4])
 			}
 			return 1 + v
 		})

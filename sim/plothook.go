@@ -67,7 +67,7 @@ func (p *plot) asking(t core.Txn) time.Duration {
 		p.w.after(time.Minute, p.end)
 		en.worked = p.w.now
 		p.w.deliver(en.proc, core.EngineReported{Target: en.exec.Target, Execution: en.exec.ID, Counters: core.Counters{Rows: 1 << 40}})
-		return p.jitter(120 * time.Millisecond)
+		return 60*time.Millisecond + p.jitter(120*time.Millisecond)
 	}
 	if p.what != freezeAgainstAdmit && p.what != startAtQueueLimit || len(p.held) == 0 {
 		return 0
