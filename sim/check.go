@@ -54,7 +54,7 @@ func newChecks(w *world) *checks {
 	c := &checks{
 		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
 		progress: map[core.ExecutionID]core.MonoTime{}, freezing: map[core.ExecutionID]core.MonoTime{},
-		began:    map[core.ExecutionID]core.MonoTime{}, leapt: map[core.Instance]bool{},
+		began: map[core.ExecutionID]core.MonoTime{}, leapt: map[core.Instance]bool{},
 		merged:  map[core.Target]int{},
 		targets: map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(),
 	}
