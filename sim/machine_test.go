@@ -131,10 +131,10 @@ func (m *machineRun) mode(to core.Mode) bool {
 	return !m.w.kvDown && m.w.commit1(txn)
 }
 
-// TestMain keeps rapid from leaving files in the tree, and gives its lists of actions a length at which most runs
-// see a recovery. The command line may say otherwise.
+// TestMain keeps rapid from leaving files in the tree, and gives it as many lists of actions, and as long ones, as it takes to
+// meet each kind of recovery. The command line may say otherwise.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.steps": "50"} {
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.steps": "50", "rapid.checks": "1000"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}
