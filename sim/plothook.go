@@ -85,7 +85,7 @@ func (p *plot) applied(t core.Txn) {
 	}
 	switch {
 	case p == nil || p.exec == "" || !p.concerns(t):
-	case p.what == lateInBarrier && t.Name == "freeze":
+	case (p.what == lateInBarrier || p.what == drainInBarrier) && t.Name == "freeze":
 		p.release(p.jitter(120 * time.Millisecond))
 		p.w.after(time.Second, p.end)
 	case p.what == fenceAfterHandOver && t.Name == "release":
@@ -96,6 +96,19 @@ func (p *plot) applied(t core.Txn) {
 	case p.what == clientAtFence && t.Name == "release":
 		p.w.after(0, p.end)
 	}
+}
+
+// drains is told of each drain that goes to storage; it reports whether it keeps it, and lets it land once its worker
+// is dead and its execution frozen.
+func (p *plot) drains(by *process, e core.PutDrain, land func()) bool {
+	if !p.is(drainInBarrier, e.Target) || p.exec != "" {
+		return false
+	}
+	p.exec = e.Execution
+	p.w.say("---", "to a drain of %s happens: %s", e.Target, schemeNames[p.what])
+	p.held = append(p.held, land)
+	p.w.kill(by)
+	return true
 }
 
 // recorded is told of what is written down to be reclaimed.

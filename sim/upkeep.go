@@ -96,7 +96,7 @@ func (w *world) sends(p *process, what string, most time.Duration, land func() c
 func (w *world) putDrain(p *process, e core.PutDrain) {
 	t := w.lake.tables[e.Target]
 	w.checks.draws(e)
-	w.sends(p, "drain", 24*time.Hour, func() core.Outcome {
+	land := func() core.Outcome {
 		s := t.shard(e.Shard)
 		switch {
 		case w.lake.down || t.gone || w.lake.tables[e.Target] != t || t.head().TableID != e.TableID:
@@ -108,7 +108,10 @@ func (w *world) putDrain(p *process, e core.PutDrain) {
 		s.drain(e.SSTables)
 		w.say("lake", "%s: shard %s v%d without %d SSTables", e.Target, e.Shard, e.Version, len(e.SSTables))
 		return core.Applied
-	}, func(o core.Outcome) core.Event { return core.Drained{Effect: e.ID, Outcome: o} })
+	}
+	if !w.plot.drains(p, e, func() { land() }) {
+		w.sends(p, "drain", 24*time.Hour, land, func(o core.Outcome) core.Event { return core.Drained{Effect: e.ID, Outcome: o} })
+	}
 }
 
 // deleteFiles deletes directories. What is sent lands within a while, or never.
