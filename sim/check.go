@@ -155,6 +155,7 @@ var steps = map[string]string{
 // execution checks that phases only go where the protocol lets them.
 func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record) {
 	was, now := decode[core.Execution](before[op.Key]), decode[core.Execution](core.Record{Key: op.Key, Value: op.Value})
+	c.w.charted(t.Name, was, now)
 	step := string(was.Phase) + ">" + string(now.Phase)
 	if !slices.Contains(strings.Fields(steps[t.Name]), step) {
 		c.fail(1, "%s of %s goes %s", t.Name, was.ID, step)

@@ -22,6 +22,7 @@ type run struct {
 	broken  []string               // what is broken for good by then
 	turns   int                    // of operators, over tables that may be direct or owned
 	stage   period
+	until   bool // it stops in the middle, to be looked at
 }
 
 // period is where a run stands.

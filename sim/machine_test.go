@@ -2,7 +2,6 @@ package sim
 
 import (
 	"flag"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,7 +75,7 @@ func TestTheProtocolHoldsWhateverHappens(t *testing.T) {
 		m := newMachineRun()
 		defer func() {
 			if t.Failed() {
-				t.Log("what the machines did:\n" + strings.Join(m.w.trace, "\n"))
+				t.Log("what the machines did:\n" + told(m.w.trace))
 			}
 		}()
 		t.Repeat(m.actions())

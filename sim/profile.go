@@ -12,6 +12,8 @@ import (
 // Profile is what one seed draws first: the fleet, and how often each kind of fault comes. Some kinds are
 // off, some extreme.
 type Profile struct {
+	// Name is that of the named profile to which it was narrowed; empty is what the seed draws.
+	Name    string
 	Seed    uint64
 	Hours   float64 // of faults, in virtual time
 	Masters int
@@ -70,9 +72,6 @@ type Rates struct {
 	Write, Client time.Duration // how often a table is written, by either
 }
 
-// ProfileOf is what a seed draws first.
-func ProfileOf(seed uint64, hours float64) Profile { return newProfile(seed, hours) }
-
 // newProfile draws the profile of a seed.
 func newProfile(seed uint64, hours float64) Profile {
 	r := rand.New(rand.NewPCG(seed, 0x5e_ed))
@@ -122,8 +121,12 @@ func newProfile(seed uint64, hours float64) Profile {
 
 func (p Profile) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d masters, %d workers with %d slots, %d tables of up to %d shards, %d generations a pass, %g h of faults\n",
-		p.Seed, p.Masters, p.Workers, p.Slots, p.Tables, p.Shards, p.Pass, p.Hours)
+	name := ""
+	if p.Name != "" && p.Name != "drawn" {
+		name = ", profile " + p.Name
+	}
+	fmt.Fprintf(&b, "seed %d%s: %d masters, %d workers with %d slots, %d tables of up to %d shards, %d generations a pass, %g h of faults\n",
+		p.Seed, name, p.Masters, p.Workers, p.Slots, p.Tables, p.Shards, p.Pass, p.Hours)
 	l := p.Limits
 	short := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 	fmt.Fprintf(&b, "  limits: queue %v, execution %v, no progress %v, grace %v, barrier %v, probe %v, hold %v, poll %v\n",

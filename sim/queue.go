@@ -30,6 +30,8 @@ func (q *queue) push(at core.MonoTime, run func()) {
 	}
 }
 
+func (q *queue) len() int { return len(q.heap) }
+
 // next is when the first message is due.
 func (q *queue) next() (core.MonoTime, bool) {
 	if len(q.heap) == 0 {

@@ -65,7 +65,8 @@ type Result struct {
 	Digest   uint64
 	Choices  []Choice
 	Coverage map[string]int
-	Timeline []string
+	Timeline []Line
+	Spans    []Span // with the timeline
 	Digests  []uint64
 	State    string
 }
@@ -94,6 +95,7 @@ func Run(o Options) (res Result) {
 	}
 	r := newRun(p, src, o.record)
 	r.w.quietly = !o.Timeline
+	r.until = o.Until > 0
 	r.w.history = newHistory(r.w, o.CheckTime, o.History)
 	if o.Digests {
 		r.w.digests = []hash{}
@@ -127,13 +129,17 @@ func (r *run) report(res *Result) {
 	res.Seed, res.Hours, res.Profile = r.profile.Seed, r.profile.Hours, r.profile
 	res.Steps, res.Virtual, res.Digest = w.steps, time.Duration(w.now), uint64(w.digest)
 	res.Choices, res.Coverage, res.Timeline = r.src.made, w.cover, w.trace
+	res.Spans = w.spans
 	res.Judged = w.history.judged
 	res.MergesOf = w.checks.merged
 	res.Merges, res.Faults = w.cover.merges(), r.src.faults
 	for _, d := range w.digests {
 		res.Digests = append(res.Digests, uint64(d))
 	}
-	if res.Verdict != Clean {
+	switch {
+	case r.until:
+		res.State = r.everything()
+	case res.Verdict != Clean:
 		res.State = r.state()
 	}
 }

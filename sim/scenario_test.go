@@ -57,7 +57,7 @@ type stage struct {
 func (s *stage) seen() string {
 	var b strings.Builder
 	for _, line := range s.w.trace[s.said:] {
-		b.WriteString(random.ReplaceAllStringFunc(line, s.name) + "\n")
+		b.WriteString(random.ReplaceAllStringFunc(line.String(), s.name) + "\n")
 	}
 	s.said = len(s.w.trace)
 	for _, broken := range s.w.checks.broken {

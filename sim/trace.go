@@ -18,6 +18,7 @@ type Trace struct {
 type Head struct {
 	Seed    uint64  `json:"seed"`
 	Hours   float64 `json:"hours"`
+	Profile string  `json:"profile,omitempty"` // the named one
 	Commit  string  `json:"commit,omitempty"` // of the program that made it
 	Planted string  `json:"planted,omitempty"`
 	Verdict Verdict `json:"verdict"`
@@ -29,7 +30,7 @@ type Head struct {
 // TraceOf is the trace of a run.
 func TraceOf(r Result, commit string) Trace {
 	return Trace{Head{
-		Seed: r.Seed, Hours: r.Hours, Commit: commit, Verdict: r.Verdict, Problem: r.Problem, Steps: r.Steps,
+		Seed: r.Seed, Hours: r.Hours, Profile: r.Profile.Name, Commit: commit, Verdict: r.Verdict, Problem: r.Problem, Steps: r.Steps,
 		Digest: fmt.Sprintf("%016x", r.Digest),
 	}, r.Choices}
 }
@@ -56,6 +57,9 @@ func ReadTrace(r io.Reader) (Trace, error) {
 	if err := d.Decode(&t.Head); err != nil {
 		return t, fmt.Errorf("read the head of a trace: %w", err)
 	}
+	if _, err := ProfileNamed(t.Profile, t.Seed, t.Hours); err != nil {
+		return t, fmt.Errorf("read the head of a trace: %w", err)
+	}
 	for d.More() {
 		var c Choice
 		if err := d.Decode(&c); err != nil {
@@ -69,6 +73,9 @@ func ReadTrace(r io.Reader) (Trace, error) {
 // Replay plays a trace again.
 func Replay(t Trace, o Options) Result {
 	o.Seed, o.Hours, o.Choices = t.Seed, t.Hours, t.Choices
+	if p, err := ProfileNamed(t.Profile, t.Seed, t.Hours); err == nil && t.Profile != "" {
+		o.Profile = &p
+	}
 	if o.Choices == nil {
 		o.Choices = []Choice{}
 	}

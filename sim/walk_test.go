@@ -41,11 +41,11 @@ func randomWalk(t *testing.T, newWalk func(seed uint64) *walk) {
 		k := newWalk(seed)
 		problem := k.run()
 		if *walkSeed != 0 {
-			t.Log("\n" + strings.Join(k.w.trace, "\n"))
+			t.Log("\n" + told(k.w.trace))
 		}
 		if problem != "" {
 			tail := k.w.trace[max(0, len(k.w.trace)-60):]
-			t.Fatalf("seed %d: %s\nthe last of the trace:\n%s\nagain: go test ./sim -run '^%s$' -walk.seed=%d", seed, problem, strings.Join(tail, "\n"), t.Name(), seed)
+			t.Fatalf("seed %d: %s\nthe last of the trace:\n%s\nagain: go test ./sim -run '^%s$' -walk.seed=%d", seed, problem, told(tail), t.Name(), seed)
 		}
 	}
 }

@@ -38,7 +38,8 @@ type world struct {
 	checks  *checks
 	cover   coverage
 	history *history // nil: nothing is recorded
-	trace   []string
+	trace   []Line
+	spans   []Span
 	quietly bool // no trace is kept
 	digest  hash
 	digests []hash     // after each step; nil: they are not kept
@@ -149,7 +150,7 @@ func (w *world) after(d time.Duration, run func()) { w.queue.push(w.now.Add(d), 
 
 func (w *world) say(who string, format string, args ...any) {
 	if !w.quietly {
-		w.trace = append(w.trace, fmt.Sprintf("%-3s %s", who, fmt.Sprintf(format, args...)))
+		w.trace = append(w.trace, Line{time.Duration(w.now), who, fmt.Sprintf(format, args...)})
 	}
 }
 
