@@ -22,7 +22,7 @@ type cleanup struct {
 	deletes Seen[Deletes]
 	batch   []Reclaimed
 	sent    MonoTime // when the record of the batch was
-	shard   ShardID // whose drain is being admitted
+	shard   ShardID  // whose drain is being admitted
 	version Version
 	rounds  int
 }

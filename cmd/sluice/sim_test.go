@@ -69,7 +69,7 @@ func TestSimReplayPlaysATraceAgainAndStopsInTheMiddle(t *testing.T) {
 	if err != nil || strings.Contains(out, "NB:") {
 		t.Errorf("expected the same digest: %v\n%s", err, out)
 	}
-	if out, err = simCommandOf(t, "replay", "--until", "50", name); err != nil || !strings.Contains(out, " 50 steps") {
+	if out, err = simCommandOf(t, "replay", "--until", "50", name); err != nil || !strings.Contains(out, " 50 steps") || !strings.Contains(out, "KV at revision") || !strings.Contains(out, "table db: v") {
 		t.Errorf("expected to stop at step 50: %v\n%s", err, out)
 	}
 }
@@ -78,7 +78,7 @@ func TestSimSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
 		"no range": {"run", "--seeds", "12"}, "a range that falls": {"run", "--seeds", "3..1"},
-		"both": {"run", "--seed", "1", "--seeds", "1..2"}, "no hours": {"run", "--hours", "0"}, "no trace": {"replay"},
+		"both": {"run", "--seed", "1", "--seeds", "1..2"}, "no hours": {"run", "--hours", "0"}, "no such profile": {"run", "--profile", "stormy"}, "no until": {"replay", "--until", "x", "y"}, "no trace": {"replay"},
 	} {
 		if _, err := simCommandOf(t, args...); err == nil || !strings.Contains(err.Error(), " ") {
 			t.Errorf("%s: expected an error, got %v", name, err)
@@ -95,5 +95,23 @@ func TestVerdictsHaveExitCodesOfTheirOwn(t *testing.T) {
 	}
 	if worse(worse(sim.Timeout, sim.Safety), sim.Liveness) != sim.Safety {
 		t.Error("a broken invariant counts before anything else")
+	}
+}
+
+// A named profile narrows what the seed draws, its trace carries the name, and a page can be had of it.
+func TestSimRunNarrowsToAProfileAndDrawsAPage(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "page.html")
+	out, err := simCommandOf(t, "run", "--seed", "4", "--hours", "0.2", "--profile", "storage", "--html", name)
+	if err != nil || !strings.Contains(out, "seed 4, profile storage") || !strings.Contains(out, "KV lost 0") {
+		t.Fatalf("expected the storage profile: %v\n%s", err, out)
+	}
+	page, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(page), "profile storage") {
+		t.Errorf("expected a page of it: %v", err)
+	}
+	calm, err := simCommandOf(t, "run", "--seed", "4", "--hours", "0.2", "--profile", "calm", "--json")
+	if err != nil || !strings.Contains(calm, `"profile": "calm"`) || !strings.Contains(calm, `"commit"`) {
+		t.Errorf("expected JSON of a calm run: %v\n%s", err, calm)
 	}
 }

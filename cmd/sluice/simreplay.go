@@ -15,6 +15,7 @@ type simReplay struct {
 	until  int
 	// history is the file for what was asked and answered; "" for none.
 	history string
+	html    string
 }
 
 func simReplayCommand() *cobra.Command {
@@ -34,6 +35,7 @@ func simReplayCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.shrink, "shrink", false, "delete choices for as long as it still fails, and write TRACE.small")
 	c.Flags().StringVar(&o.history, "history", "", "file for the history of the run")
 	c.Flags().IntVar(&o.until, "until", 0, "stop at this step and print the whole state")
+	c.Flags().StringVar(&o.html, "html", "", "draw the run as a page in this file")
 	return c
 }
 
@@ -57,6 +59,11 @@ func (o simReplay) run(out io.Writer, name string) error {
 	})
 	if err != nil {
 		return err
+	}
+	if o.html != "" {
+		if err := drawn(o.html, r); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintln(out, r.Profile)
 	printFailure(out, r)

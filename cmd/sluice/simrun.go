@@ -25,6 +25,8 @@ type simRun struct {
 	hours    float64
 	parallel int
 	json     bool
+	profile  string
+	html     string
 	trace    string
 	history  string
 }
@@ -34,7 +36,7 @@ func simRunCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run seeds, and stop at the first that is not clean",
-		Long:  "Run seeds, each a fleet with faults of its own, and stop at the first that breaks an invariant.\nIts trace is written to a file for `sluice sim replay`.\n\n" + simExits,
+		Long:  "Run seeds, each a fleet with faults of its own, and stop at the first that breaks an invariant.\nIts trace is written to a file for `sluice sim replay`.\n\nProfiles, each of which leaves only one kind of trouble of what a seed draws:\n" + sim.Profiles() + "\n" + simExits,
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.run(c.Context(), c.OutOrStdout(), c.Flags().Changed("seed"))
@@ -46,6 +48,8 @@ func simRunCommand() *cobra.Command {
 	c.Flags().IntVar(&o.parallel, "parallel", runtime.NumCPU(), "seeds at a time")
 	c.Flags().StringVar(&o.trace, "trace", "", "file for the trace of a run that is not clean (default sim-SEED.jsonl)")
 	c.Flags().StringVar(&o.history, "history", "", "file for the history of the one seed that is run")
+	c.Flags().StringVar(&o.profile, "profile", "drawn", "narrow the faults to a named profile, see above")
+	c.Flags().StringVar(&o.html, "html", "", "draw the one seed that is run, or the one that fails, as a page in this file")
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -123,9 +127,13 @@ func (o simRun) run(ctx context.Context, out io.Writer, given bool) error {
 	if err != nil {
 		return err
 	}
+	profile, err := sim.ProfileNamed(o.profile, first, o.hours)
+	if err != nil {
+		return usagef("--profile: %v", err)
+	}
 	b := &batch{Verdicts: map[string]int{}, worst: sim.Clean, listed: o.json}
 	if first == last && !o.json {
-		fmt.Fprintln(out, sim.ProfileOf(first, o.hours))
+		fmt.Fprintln(out, profile)
 	}
 	began := time.Now()
 	switch {
@@ -133,7 +141,7 @@ func (o simRun) run(ctx context.Context, out io.Writer, given bool) error {
 		return usagef("--history takes the history of one seed, and %d..%d are more", first, last)
 	case o.history != "":
 		r, err := withHistory(o.history, func(h io.Writer) sim.Result {
-			return sim.Run(sim.Options{Seed: first, Hours: o.hours, History: h})
+			return sim.Run(sim.Options{Seed: first, Hours: o.hours, Profile: &profile, History: h})
 		})
 		if err != nil {
 			return err
@@ -145,6 +153,11 @@ func (o simRun) run(ctx context.Context, out io.Writer, given bool) error {
 	b.Seconds = time.Since(began).Seconds()
 	if b.failed != nil {
 		if err := o.explain(out, *b.failed); err != nil {
+			return err
+		}
+	}
+	if b.failed == nil && o.html != "" && first == last {
+		if err := drawn(o.html, sim.Run(sim.Options{Seed: first, Hours: o.hours, Profile: &profile, Timeline: true})); err != nil {
 			return err
 		}
 	}
@@ -183,7 +196,8 @@ func (o simRun) all(ctx context.Context, b *batch, first, last uint64) {
 				if seed > last || stop || ctx.Err() != nil {
 					return
 				}
-				b.add(sim.Run(sim.Options{Seed: seed, Hours: o.hours}))
+				p, _ := sim.ProfileNamed(o.profile, seed, o.hours) // its name was looked up before
+				b.add(sim.Run(sim.Options{Seed: seed, Hours: o.hours, Profile: &p}))
 			}
 		})
 	}
@@ -211,6 +225,9 @@ func (o simRun) explain(out io.Writer, r sim.Result) error {
 	again, err := withHistory(besideTrace(name), func(h io.Writer) sim.Result {
 		return sim.Replay(sim.TraceOf(r, version), sim.Options{Timeline: true, History: h})
 	})
+	if err == nil && o.html != "" {
+		err = drawn(o.html, again)
+	}
 	if err != nil || o.json {
 		return err
 	}
@@ -221,14 +238,33 @@ func (o simRun) explain(out io.Writer, r sim.Result) error {
 	return nil
 }
 
-// printFailure shows the end of a run's timeline, its state and what is wrong.
+// drawn writes the page of a run.
+func drawn(name string, r sim.Result) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("write the page of seed %d: %w", r.Seed, err)
+	}
+	if err := sim.WritePage(f, r); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("write the page of seed %d: %w", r.Seed, err)
+	}
+	return nil
+}
+
+// printFailure shows the end of what mattered in a run, its state and what is wrong.
 func printFailure(out io.Writer, r sim.Result) {
 	const shown = 60
-	if n := len(r.Timeline); n > shown {
+	lines := r.Mattered()
+	if other := len(r.Timeline) - len(lines); other > 0 {
+		fmt.Fprintf(out, "%d lines about other tables and processes are left out (--html shows all of them)\n", other)
+	}
+	if n := len(lines); n > shown {
 		fmt.Fprintf(out, "… %d lines before\n", n-shown)
 	}
-	for _, line := range r.Timeline[max(0, len(r.Timeline)-shown):] {
-		fmt.Fprintln(out, line)
+	for _, line := range lines[max(0, len(lines)-shown):] {
+		fmt.Fprintln(out, line.Clock())
 	}
 	fmt.Fprint(out, r.State)
 	fmt.Fprintf(out, "%s: %s\n", r.Verdict, r.Problem)
@@ -240,12 +276,14 @@ func (o simRun) sum(out io.Writer, b *batch, first, last uint64) error {
 			*batch
 			First   uint64      `json:"first_seed"`
 			Last    uint64      `json:"last_seed"`
+			Profile string      `json:"profile"`
+			Commit  string      `json:"commit"`
 			Verdict sim.Verdict `json:"verdict"`
 			Seed    uint64      `json:"failed_seed,omitempty"`
 			Problem string      `json:"problem,omitempty"`
 		}
 		slices.SortFunc(b.Seeds, func(x, y seedResult) int { return cmp.Compare(x.Seed, y.Seed) })
-		r := run{batch: b, First: first, Last: last, Verdict: b.worst}
+		r := run{batch: b, First: first, Last: last, Profile: o.profile, Commit: version, Verdict: b.worst}
 		if b.failed != nil {
 			r.Seed, r.Problem = b.failed.Seed, b.failed.Problem
 		}
