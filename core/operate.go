@@ -180,7 +180,7 @@ func (r ForgetRequested) judge(v *View, t Target, _ Instance, _ WallMillis) ruli
 	case tv.Execution.Present() && e.Charge == r.Endpoint:
 		return refusal(holding(e), "execution %d (%s on %s) of %s is charged to %s; ask again when it is over", e.Number, e.Phase, e.Endpoint, t, r.Endpoint)
 	}
-	return ruling{txn: Forget(seen, tv.Execution)}
+	return ruling{txn: Forget(seen, tv.Execution), forgets: seen.Mod}
 }
 
 func (e AnswerOperator) String() string {

@@ -17,6 +17,7 @@ type wish struct {
 	more    []Target // those that come after it
 	rounds  int      // looks at this target
 	doubt   bool     // a transaction got no answer, and may still take effect
+	seen    Revision // of what is to be forgotten
 	answer  AnswerOperator
 }
 
@@ -34,6 +35,7 @@ type ruling struct {
 	refused Reason
 	detail  string
 	txn     Txn
+	forgets Revision // of the budget that is to go, as it was seen
 }
 
 func refusal(r Reason, format string, args ...any) ruling {
@@ -93,7 +95,10 @@ func (m *Master) rule(w *wish, r ruling) {
 		m.nextWish(w)
 	case r.refused != ReasonNone:
 		m.deny(w, r)
+	case w.seen != 0 && w.seen != r.forgets:
+		m.deny(w, refusal(ReasonBackoff, "there is a newer failure on %s than the one that was to be forgotten; look at it, and ask again", w.target))
 	default:
+		w.seen = r.forgets
 		m.wishes[m.out.commit(r.txn)] = w
 	}
 }
@@ -122,7 +127,7 @@ func (m *Master) nextWish(w *wish) {
 		return
 	}
 	w.target, w.more = w.more[0], w.more[1:]
-	w.rounds, w.doubt = 0, false
+	w.rounds, w.doubt, w.seen = 0, false, 0
 	m.inspect(w)
 }
 
