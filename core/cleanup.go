@@ -135,7 +135,7 @@ func (w *Worker) cleanLooked(at Moment, j *job, ev Surveyed) {
 		return
 	}
 	for _, s := range t.Shards {
-		if listed := known.listed(s); len(listed) > 0 {
+		if listed := known.listed(s); len(listed) > 0 && !guard.Out(guard.DrainBeforeDelete) {
 			w.drain(at, j, t, s, listed)
 			return
 		}

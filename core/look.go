@@ -25,6 +25,12 @@ func (m *Master) look(at Moment, tr *track) {
 	for _, e := range sortedKeys(tr.short) {
 		tr.short[e] = shortage{kept: tr.short[e].kept} // what it needs is looked at anew
 	}
+	tv := m.view.Target(tr.target)
+	tr.known = tv.Table.Mod
+	if tr.due(at, KindCleanup, tv) {
+		m.wait(tr, trackLooking, m.out.surveyDeep(tr.target))
+		return
+	}
 	m.survey(tr, trackLooking)
 }
 
@@ -92,7 +98,7 @@ func (m *Master) looked(at Moment, tr *track, ev Surveyed) {
 			demand, changed = next, changed || more
 		}
 	}
-	if next, more := m.due(at, tr, tv, ev.Table, demand); more {
+	if next, more := m.upkeep(at, tr, tv, ev.Table, demand); more {
 		demand, changed = next, true
 	}
 	if !changed {

@@ -110,30 +110,47 @@ func (r Released) again(done bool) bool {
 // maintenanceEvery is how often a policy asks for each kind that it names.
 const maintenanceEvery = 10 * time.Minute
 
-// due adds to the demand what the policy asks for by itself: each kind that it names, if there is work for it and
-// this master has not seen it asked for or run for a while.
-func (m *Master) due(at Moment, tr *track, tv *TargetView, t Table, d Demand) (Demand, bool) {
+// upkeep adds to the demand what the policy asks for by itself: each kind that is due, if there is work for it.
+func (m *Master) upkeep(at Moment, tr *track, tv *TargetView, t Table, d Demand) (Demand, bool) {
 	changed := false
-	policy := tv.Policy.peek()
-	every, least := policy.maintenance()
 	for _, k := range maintenance {
-		running := tv.Execution.Value.Kind == k
-		if running || d.asks(k) {
+		if tv.Execution.Value.Kind == k || d.asks(k) {
 			tr.kept(k, at)
 		}
-		if running || policy == nil || !slices.Contains(policy.Kinds, k) || !t.Needs(k, tv.Reclaim.Value) || k == KindCompact && t.Base.Small < least {
+		if !tr.due(at, k, tv) {
 			continue
 		}
-		if last, seen := tr.maintained[k]; seen && at.Mono.Since(last) < every {
-			continue
-		}
-		var asked bool
-		if d, asked = d.Ask(at.Wall, tv.Table.Value.LastExecution, k, "policy"); asked {
-			changed = true
+		if m.worth(k, tv, t) {
+			next, asked := d.Ask(at.Wall, tv.Table.Value.LastExecution, k, "policy")
+			d, changed = next, changed || asked
+		} else if len(t.Versions) == 0 {
+			continue // it costs little to look again
 		}
 		tr.kept(k, at)
 	}
 	return d, changed
+}
+
+// due reports whether the policy names a kind, and this master has not seen it asked for or run for a while.
+func (tr *track) due(at Moment, k Kind, tv *TargetView) bool {
+	policy := tv.Policy.peek()
+	if policy == nil || !slices.Contains(policy.Kinds, k) || tv.Execution.Value.Kind == k {
+		return false
+	}
+	every, _ := policy.maintenance()
+	last, seen := tr.maintained[k]
+	return !seen || at.Mono.Since(last) >= every
+}
+
+// worth reports whether there is enough work for a kind. What a cleanup could take away only a deep survey shows.
+func (m *Master) worth(k Kind, tv *TargetView, t Table) bool {
+	if k == KindCleanup {
+		left := tv.Reclaim.Value
+		next, _ := reclaims(t, tv.Policy.peek().Graces(m.cfg.Graces), left)
+		return len(next.SSTables) > 0
+	}
+	_, least := tv.Policy.peek().maintenance()
+	return t.Needs(k, Reclaim{}) && (k != KindCompact || t.Base.Small >= least)
 }
 
 // kept notes that maintenance of this kind was seen.

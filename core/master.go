@@ -30,6 +30,8 @@ type MasterConfig struct {
 	Limits   Limits
 	// Trigger says what is worth a merge where a table's policy says nothing; the zero value is one SSTable.
 	Trigger Trigger
+	// Graces are how long a cleanup keeps what is merged; the zero value is [DefaultGraces].
+	Graces Graces
 }
 
 // NewMaster makes a master that knows nothing yet.
@@ -37,6 +39,9 @@ func NewMaster(cfg MasterConfig) *Master {
 	cfg.Limits = cfg.Limits.withDefaults()
 	if cfg.Trigger == (Trigger{}) {
 		cfg.Trigger = Trigger{Generations: 1}
+	}
+	if cfg.Graces == (Graces{}) {
+		cfg.Graces = DefaultGraces
 	}
 	return &Master{
 		cfg: cfg, view: NewView(), tracks: map[Target]*track{}, awaits: map[EffectID]Target{}, wishes: map[EffectID]*wish{},

@@ -91,7 +91,7 @@ func down(v *View, t Target, doc Policy) ruling {
 		return ruling{}
 	}
 	if e := tv.Execution.Value; tv.Owner.Present() {
-		return refusal(holding(e), "execution %d (%s on %s) owns %s; drain it with `sluice mode %s draining`, and ask again when it is empty", e.Number, e.Phase, e.Endpoint, t, t)
+		return refusal(holding(e), "execution %d (%s on %s) owns %s; ask again when it is over (`sluice drain %s` lets no other begin)", e.Number, e.Phase, e.Endpoint, t, t)
 	}
 	to := wanted(tv, doc)
 	against := func(says Mode) bool { return says == Draining || says == Owned && to == Direct }

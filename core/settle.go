@@ -148,7 +148,7 @@ func (s *settlement) haveRead(at Moment, ev ReadDone, o *outbox) settleResult {
 	}
 	s.exec, s.target = tv.Execution.Value, tv
 	if s.exec.Phase == Running && guard.Out(guard.EarlyWatermarks) {
-		s.watermarks = tv.Admitted.Value.Versions
+		s.watermarks = append([]Watermark{}, tv.Admitted.Value.Versions...)
 	}
 	s.deletes = tv.Deletes
 	switch s.exec.Phase {
@@ -285,7 +285,11 @@ func (s *settlement) haveJudged(at Moment, ev Surveyed, o *outbox) {
 		r.Table = Table{Target: s.Target}
 	}
 	if merged, f := r.Outcome(); merged {
-		o.note(s.exec, CodeOK, fmt.Sprintf("release execution %d: merged, base is v%d", s.exec.Number, ev.Table.Base.Version))
+		done := "merged"
+		if s.exec.Kind.Maintains() {
+			done = string(s.exec.Kind) + " is done"
+		}
+		o.note(s.exec, CodeOK, fmt.Sprintf("release execution %d: %s, base is v%d", s.exec.Number, done, ev.Table.Base.Version))
 	} else {
 		o.note(s.exec, f.Code, fmt.Sprintf("release execution %d: %s", s.exec.Number, f.Detail))
 	}

@@ -27,6 +27,16 @@ func (f *fanOutChecks) event(ev core.Event) {
 	}
 }
 
+// unmerged reports whether a shard has something above its mark: what is merged leaves the demand with whatever is
+// reserved next, and waits for nothing.
+func (l *lake) unmerged(t core.Target, s core.ShardID) bool {
+	tb := l.tables[t]
+	if tb == nil || tb.shard(s) == nil {
+		return true
+	}
+	return len(tb.shard(s).above(tb.head().Marks.Of(s))) > 0
+}
+
 // reserved checks that an execution has the shards of one endpoint, and that nothing of it still waits for a
 // failure, under whatever name that was (attack new-names).
 //
@@ -42,7 +52,7 @@ func (c *checks) reserved(e core.Execution) {
 		f := decode[core.FailureRecord](rec)
 		upkeep := f.Endpoint == "~compact" || f.Endpoint == "~index" || f.Endpoint == "~cleanup" // no merge waits for it
 		touched := f.Endpoint == e.Charge || !upkeep && len(f.Touched) == 0 || slices.ContainsFunc(f.Touched, func(p core.ShardPlan) bool {
-			return slices.Contains(e.Shards, p.Shard)
+			return slices.Contains(e.Shards, p.Shard) && c.w.lake.unmerged(e.Target, p.Shard)
 		})
 		// Clocks may drift, and by less than this.
 		waited, wait := c.w.now.Since(c.fanOut.charged[rec.Key]), time.Duration(f.Delay)*time.Millisecond*9/10

@@ -17,6 +17,7 @@ type plot struct {
 	jitter func(most time.Duration) time.Duration
 	exec   core.ExecutionID // that it is about, once it has begun
 	proc   *process         // that it has stopped
+	engine *engine          // that it lets do something
 	held   []func()         // what waits for its moment
 	cuts   []string         // that it has made
 	over   bool
@@ -28,6 +29,7 @@ type scheme uint8
 var schemeNames = [schemes]string{
 	"a put that lands late in the barrier", "a client that commits at each fence", "a fence after the hand-over",
 	"an hour without the KV", "a cancel that is not answered", "a freeze against an admit", "a start at the queue limit",
+	"a step at the last moment", "a cancel that meets a put",
 }
 
 const (
@@ -48,6 +50,11 @@ const (
 	freezeAgainstAdmit
 	// startAtQueueLimit: the requests to start arrive when the queue limit has run out.
 	startAtQueueLimit
+	// stepAtLastMoment: no master reaches a worker whose engine has done nothing for long, and it completes something
+	// just when one of them freezes its execution for that.
+	stepAtLastMoment
+	// cancelMeetsPut: an execution is cancelled with a manifest under way, which lands once the table is given back.
+	cancelMeetsPut
 	schemes
 )
 
@@ -67,10 +74,10 @@ func (r *run) scheming(t core.Target) {
 			if !often(d, r.profile.Rates.Plot) {
 				return 0
 			}
-			// The two races need luck besides, so they are tried more often.
-			v := d.Int64N(int64(schemes) + 4)
+			// The races need luck besides, so they are tried more often.
+			v := d.Int64N(int64(schemes) + 6)
 			if v >= int64(schemes) {
-				v = int64(schemes) - 1 - v%2
+				v = int64([]scheme{freezeAgainstAdmit, startAtQueueLimit, stepAtLastMoment}[v%3])
 			}
 			return 1 + v
 		})

@@ -12,6 +12,9 @@ import (
 // sent is told of each manifest that goes to storage, with the fate that awaits it, and how it lands there. It
 // may give it another one.
 func (p *plot) sent(a *attempt, fate putFate, land func()) (putFate, bool) {
+	if p.is(freezeAgainstAdmit, a.target) && p.exec == a.engine.exec.ID {
+		return putFate{lands: time.Minute + p.jitter(10*time.Minute)}, false // so that only its watermark tells of it
+	}
 	if p == nil || p.exec != "" || p.target != a.target {
 		return fate, false
 	}
@@ -26,6 +29,16 @@ func (p *plot) sent(a *attempt, fate putFate, land func()) (putFate, bool) {
 		dies()
 		p.begin(en)
 		p.held = append(p.held, land)
+		return putFate{}, true
+	case cancelMeetsPut:
+		p.begin(en)
+		p.held = append(p.held, land)
+		w.after(p.jitter(10*time.Second), func() {
+			w.deliver(en.proc, core.CancelRequested{
+				Request: w.newRequest(), Target: en.exec.Target, Execution: en.exec.ID,
+				Why: core.Failure{Code: core.CodeCancelled, Detail: "somebody has asked for it"},
+			})
+		})
 		return putFate{}, true
 	case clientAtFence:
 		dies()
@@ -49,6 +62,13 @@ func (p *plot) asking(t core.Txn) time.Duration {
 	if p == nil || t.Name != "freeze" || !p.concerns(t) {
 		return 0
 	}
+	if p.what == stepAtLastMoment && p.engine != nil && p.engine.alive() {
+		en := p.engine
+		p.w.after(time.Minute, p.end)
+		en.worked = p.w.now
+		p.w.deliver(en.proc, core.EngineReported{Target: en.exec.Target, Execution: en.exec.ID, Counters: core.Counters{Rows: 1 << 40}})
+		return p.jitter(120 * time.Millisecond)
+	}
 	if p.what != freezeAgainstAdmit && p.what != startAtQueueLimit || len(p.held) == 0 {
 		return 0
 	}
@@ -66,6 +86,9 @@ func (p *plot) applied(t core.Txn) {
 		p.w.after(time.Second, p.end)
 	case p.what == fenceAfterHandOver && t.Name == "release":
 		p.w.after(p.jitter(time.Minute), p.end)
+	case p.what == cancelMeetsPut && t.Name == "release":
+		p.release(p.jitter(time.Second))
+		p.w.after(time.Minute, p.end)
 	case p.what == clientAtFence && t.Name == "release":
 		p.w.after(0, p.end)
 	}
@@ -111,6 +134,13 @@ func (p *plot) started(en *engine) {
 	if p.is(freezeAgainstAdmit, en.exec.Target) && p.exec == "" {
 		p.begin(en)
 		en.script = engineScript{real: true, quiet: true}
+		for _, m := range p.masters() {
+			p.cut(way{m.name, en.proc.name})
+		}
+	}
+	if p.is(stepAtLastMoment, en.exec.Target) && p.exec == "" {
+		p.begin(en)
+		p.engine, en.script = en, engineScript{silent: true}
 		for _, m := range p.masters() {
 			p.cut(way{m.name, en.proc.name})
 		}

@@ -21,6 +21,7 @@ func (c command) operation(r core.RequestID) core.Event {
 func (c command) policy() core.Policy {
 	p := core.Policy{Mode: core.Mode(c.set["mode"])}
 	policyLimits(c, &p)
+	policyUpkeep(c, &p)
 	if _, set := c.set["generations"]; set {
 		n := c.number("generations", 0)
 		p.PendingGenerations = &n

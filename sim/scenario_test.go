@@ -166,7 +166,7 @@ func (s *stage) play(line string) error {
 	case "twin":
 		w.twin(p)
 	case "merge":
-		w.deliver(p, core.MergeRequested{Request: w.newRequest(), Target: core.Target(c.object(1)), Now: c.set["now"] == "yes"})
+		w.deliver(p, core.MergeRequested{Request: w.newRequest(), Target: core.Target(c.object(1)), Now: c.set["now"] == "yes", Kind: core.Kind(c.set["kind"])})
 	case "adopt":
 		w.deliver(p, core.AdoptRequested{Request: w.newRequest(), Target: core.Target(c.object(1)), Gone: c.set["gone"] == "yes"})
 	case "mode", "set-policy", "forget":
@@ -238,6 +238,12 @@ func (s *stage) until(text string) (func() bool, error) {
 		return func() bool { return Get[core.TableRecord](s.w.kv, core.TableKey(target)).Adopted > 0 }, nil
 	case "free":
 		return func() bool { return exec().ID == "" }, nil
+	case "tidy": // nothing is left that a cleanup could take away
+		return func() bool { return s.w.lake.tables[target].tidy() && exec().ID == "" }, nil
+	case "compacted":
+		return func() bool { return s.w.lake.tables[target].head().Small < 2 && exec().ID == "" }, nil
+	case "indexed":
+		return func() bool { return s.w.lake.tables[target].head().Uncovered == 0 && exec().ID == "" }, nil
 	case "merged":
 		return func() bool {
 			for name, tb := range s.w.lake.tables {

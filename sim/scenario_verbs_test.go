@@ -38,7 +38,7 @@ func (s *stage) fleet(c command) error {
 	}
 	for i := range c.number("workers", 1) {
 		s.w.addWorker(fmt.Sprintf("w%d", workers+i+1), core.WorkerConfig{
-			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Writes: writes(c), Self: selfMerge(c), Unsafe: c.set["unsafe"],
+			Declares: declares, Slots: c.number("slots", 1), Bytes: core.Bytes(c.number("bytes", 0)), Limits: s.limits, Pass: s.pass, Writes: writes(c), Self: selfMerge(c), Unsafe: c.set["unsafe"], Kinds: kinds(c),
 		})
 	}
 	return nil
@@ -432,6 +432,9 @@ func (s *stage) show(c command) error {
 	for _, r := range s.w.kv.Read(core.HistoryRange(name)) {
 		h := decode[core.History](r)
 		how := "merged"
+		if h.Execution.Kind.Maintains() {
+			how = string(h.Execution.Kind) + " is done"
+		}
 		if !h.Merged {
 			how = string(h.Failure.Code)
 		}

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluice-data/sluice/core"
@@ -128,7 +127,7 @@ func (w *world) deleteFiles(p *process, e core.DeleteFiles) {
 			s.sstables = slices.DeleteFunc(slices.Clone(s.sstables), leaves)
 		}
 		t.dirty = true
-		w.say("lake", "%s: deleted %s", e.Target, strings.Join(e.Names, " "))
+		w.say("lake", "%s: %d directories are deleted", e.Target, len(e.Names))
 		return core.Applied
 	}, func(o core.Outcome) core.Event {
 		if o == core.Applied {
