@@ -130,12 +130,9 @@ func (r FailureRecord) Cleared(merged []ShardID) (out FailureRecord, empty bool)
 		r.BadShards, r.Delay = bad, 0
 		if !guard.Out(guard.GoodShardsAreForgiven) {
 			// What the good shards have failed before is over, as at any success: else, beside a shard that stays
-			// bad for days, each failure of theirs would count on until they are tried once an hour.
-			own := 1
-			for _, b := range bad {
-				own = max(own, b.Attempts)
-			}
-			r.Attempts, r.Streak = min(r.Attempts, own), min(r.Streak, own)
+			// bad for days, each failure of theirs would count on until they are tried once an hour. What is left
+			// is the failure of the bad ones, which count by themselves where they have to.
+			r.Attempts, r.Streak = min(r.Attempts, 1), min(r.Streak, 1)
 		}
 		return r, false
 	}

@@ -59,6 +59,9 @@ const maxReclaimed = 256
 // index, and every version that somebody may still read. A table that a survey does not show all of has none.
 func reclaimable(t Table, s ShardID, g Graces) Generation {
 	covered := t.Base.Marks.Of(s)
+	if guard.Out(guard.CoveredIsDrained) {
+		return covered
+	}
 	if t.Base.Indexes > 0 && !guard.Out(guard.IndexesCoverFirst) {
 		covered = min(covered, t.Base.Indexed.Of(s)) // absent means that it covers nothing (attack early-drain)
 	}
@@ -96,7 +99,7 @@ func reclaims(t Table, g Graces, known Reclaim) (out Reclaim, more bool) {
 		for _, st := range t.covered(s) {
 			r := Reclaimed{s.Shard, st.Generation, st.Path}
 			switch {
-			case st.Generation > last && !guard.Out(guard.CoveredIsDrained) || slices.Contains(known.SSTables, r):
+			case st.Generation > last || slices.Contains(known.SSTables, r):
 			case len(out.SSTables) >= maxReclaimed:
 				more = true
 			default:

@@ -33,6 +33,7 @@ type checks struct {
 	recent   []core.ExecutionID
 	merged   map[core.Target]int
 	progress map[core.ExecutionID]core.MonoTime // when completed work was recorded last
+	freezing map[core.ExecutionID]core.MonoTime // when a freeze was sent last
 	// noProgress is the limit that the fleet has; 0 turns off what needs it.
 	noProgress, mayRun time.Duration
 	leastPatience      time.Duration          // the shortest of these limits that a master has
@@ -53,8 +54,8 @@ type checks struct {
 func newChecks(w *world) *checks {
 	c := &checks{
 		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
-		progress: map[core.ExecutionID]core.MonoTime{},
-		began:    map[core.ExecutionID]core.MonoTime{}, leapt: map[core.Instance]bool{},
+		progress: map[core.ExecutionID]core.MonoTime{}, freezing: map[core.ExecutionID]core.MonoTime{},
+		began: map[core.ExecutionID]core.MonoTime{}, leapt: map[core.Instance]bool{},
 		merged:  map[core.Target]int{},
 		targets: map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(), words: words{},
 	}
@@ -218,6 +219,7 @@ func (c *checks) remember(e core.ExecutionID) {
 	delete(c.admitted, old)
 	delete(c.targets, old)
 	delete(c.progress, old)
+	delete(c.freezing, old)
 	delete(c.began, old)
 }
 

@@ -58,8 +58,15 @@ func (c *checks) progressed(t core.Txn, op core.Op) {
 	}
 }
 
-// frozen checks that an execution is not frozen by others for a lack of progress while it makes some.
+// frozen checks that an execution is not frozen by others for a lack of progress while it makes some, be it between
+// their judgement and the freeze.
 func (c *checks) frozen(was, now core.Execution) {
+	if sent, by := c.freezing[was.ID]; by && now.End != nil && was.Phase == core.Running && now.By != was.Instance {
+		probed := now.End.Code == core.CodeWorkerGone && strings.Contains(now.End.Detail, "probes")
+		if at, any := c.progress[was.ID]; any && at > sent && (probed || now.End.Code == core.CodeNoProgress) {
+			c.fail(7, "%s is frozen for %s, and has completed something since that was judged", was.ID, now.End.Code)
+		}
+	}
 	if now.End == nil || now.End.Code != core.CodeNoProgress || was.Phase != core.Running || now.By == was.Instance {
 		return
 	}

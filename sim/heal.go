@@ -142,13 +142,7 @@ func (r *run) patience() time.Duration {
 		}
 	}
 	attempt := r.profile.Limits.Queue + r.profile.Limits.Execution + 15*time.Minute
-	halvings := time.Duration(0)
-	if r.profile.Uneven.Memory > 0 {
-		// A pass that ran out of memory is halved once an attempt; beside a shard that fails for good the row of
-		// failures grows meanwhile, and in the end each attempt waits an hour.
-		halvings = 8 * time.Hour
-	}
-	return halvings + time.Hour + time.Duration(longest)*time.Millisecond + time.Duration(others)*attempt
+	return time.Hour + time.Duration(longest)*time.Millisecond + time.Duration(others)*attempt
 }
 
 // quiet reports whether everything is merged that can be, and nobody owns a table.

@@ -184,7 +184,7 @@ func (r *run) client(target core.Target, v int64) {
 			r.w.cover.rare("a user compacts a table")
 		}
 		if int(v>>30%1000) < u.Tags {
-			t.tag(r.w.now)
+			t.tag(int(v>>36%6), r.w.now)
 			r.w.cover.rare("a user tags a version")
 		}
 	}

@@ -30,6 +30,7 @@ var schemeNames = [schemes]string{
 	"a put that lands late in the barrier", "a client that commits at each fence", "a fence after the hand-over",
 	"an hour without the KV", "a cancel that is not answered", "a freeze against an admit", "a start at the queue limit",
 	"a step at the last moment", "a cancel that meets a put",
+	"a tag that comes after the record of what it needs",
 }
 
 const (
@@ -55,6 +56,9 @@ const (
 	stepAtLastMoment
 	// cancelMeetsPut: an execution is cancelled with a manifest under way, which lands once the table is given back.
 	cancelMeetsPut
+	// tagAfterRecord: what an older version needs is written down to be reclaimed, a user tags that version, and the
+	// worker dies before it does anything about what it has written.
+	tagAfterRecord
 	schemes
 )
 
@@ -75,9 +79,9 @@ func (r *run) scheming(t core.Target) {
 				return 0
 			}
 			// The races need luck besides, so they are tried more often.
-			v := d.Int64N(int64(schemes) + 6)
+			v := d.Int64N(int64(schemes) + 8)
 			if v >= int64(schemes) {
-				v = int64([]scheme{freezeAgainstAdmit, startAtQueueLimit, stepAtLastMoment}[v%3])
+				v = int64([]scheme{freezeAgainstAdmit, startAtQueueLimit, stepAtLastMoment, tagAfterRecord}[v%4])
 			}
 			return 1 + v
 		})

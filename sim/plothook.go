@@ -67,7 +67,7 @@ func (p *plot) asking(t core.Txn) time.Duration {
 		p.w.after(time.Minute, p.end)
 		en.worked = p.w.now
 		p.w.deliver(en.proc, core.EngineReported{Target: en.exec.Target, Execution: en.exec.ID, Counters: core.Counters{Rows: 1 << 40}})
-		return p.jitter(120 * time.Millisecond)
+		return 60*time.Millisecond + p.jitter(120*time.Millisecond)
 	}
 	if p.what != freezeAgainstAdmit && p.what != startAtQueueLimit || len(p.held) == 0 {
 		return 0
@@ -79,6 +79,10 @@ func (p *plot) asking(t core.Txn) time.Duration {
 
 // applied is told of each transaction that the KV has applied.
 func (p *plot) applied(t core.Txn) {
+	if t.Name == "reclaim" && p != nil && p.what == tagAfterRecord {
+		p.recorded(t)
+		return
+	}
 	switch {
 	case p == nil || p.exec == "" || !p.concerns(t):
 	case p.what == lateInBarrier && t.Name == "freeze":
@@ -92,6 +96,27 @@ func (p *plot) applied(t core.Txn) {
 	case p.what == clientAtFence && t.Name == "release":
 		p.w.after(0, p.end)
 	}
+}
+
+// recorded is told of what is written down to be reclaimed.
+func (p *plot) recorded(t core.Txn) {
+	target, _ := about(t, "reclaim/")
+	tb := p.w.lake.tables[target]
+	e := Get[core.Execution](p.w.kv, core.ExecutionKey(target))
+	worker := p.w.process(string(e.Endpoint))
+	if target != p.target || worker == nil || tb == nil || t.Then[0].Op != core.OpPut {
+		return
+	}
+	r := decode[core.Reclaim](core.Record{Key: t.Then[0].Key, Value: t.Then[0].Value})
+	for i, v := range tb.versions {
+		if v.Marks.Of(r.SSTables[0].Shard) < r.SSTables[0].Generation {
+			tb.tag(len(tb.versions)-1-i, p.w.now)
+			p.w.say("---", "a user tags v%d of %s", v.Version, target)
+			p.w.kill(worker)
+			break
+		}
+	}
+	p.w.after(0, p.end)
 }
 
 // fencing is told of each fence before it is sent; it reports whether it keeps it.

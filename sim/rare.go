@@ -29,6 +29,7 @@ func newRareties() rareties {
 func (w *world) asks(p *process, e core.Commit) {
 	if t, ok := frozenBy(e.Txn); ok {
 		w.rare.watermarks[asking{p.id, e.ID}] = w.kv.Get(core.AdmittedKey(t)).Value
+		w.checks.freezing[Get[core.Execution](w.kv, core.ExecutionKey(t)).ID] = w.now
 	}
 	late := w.plot.asking(e.Txn)
 	if late == 0 {

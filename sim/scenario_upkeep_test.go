@@ -43,7 +43,7 @@ func policyUpkeep(c command, p *core.Policy) {
 func (s *stage) tag(c command) error {
 	t, err := s.table(c)
 	if err == nil {
-		t.tag(s.w.now)
+		t.tag(0, s.w.now)
 	}
 	return err
 }

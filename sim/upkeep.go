@@ -41,12 +41,12 @@ func (t *table) compacts() {
 	t.publish(m, t.head().rows, "client")
 }
 
-// tag keeps the head, or lets go of an older tag.
-func (t *table) tag(now core.MonoTime) {
+// tag keeps the version that many before the head.
+func (t *table) tag(behind int, now core.MonoTime) {
 	if t.tags == nil {
 		t.tags = map[core.Version]core.MonoTime{}
 	}
-	t.tags[t.head().Version] = now
+	t.tags[t.shown(behind).Version] = now
 }
 
 // path names the directory of an SSTable; names are never used again.

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-data/sluice/core"
 )
 
-// Upkeep is the maintenance that the tables of a fleet have. The zero value is none.
+// Upkeep is the maintenance that the tables of a fleet have. The zero value is none, and all that is kept for a week.
 type Upkeep struct {
 	Kinds  []core.Kind
 	Every  time.Duration
@@ -27,7 +27,6 @@ type Upkeep struct {
 func newUpkeep(p Profile) (u Upkeep) {
 	r := rand.New(rand.NewPCG(p.Seed, 0x0b_ee9))
 	some := func(n int) bool { return r.IntN(n) == 0 }
-	u.Graces = core.Graces{Reader: time.Hour, Retention: 2 * time.Hour}
 	if some(2) {
 		return u
 	}
@@ -73,7 +72,14 @@ func (u Upkeep) policy() (p core.Policy) {
 	return core.Policy{Kinds: u.Kinds, MaintenanceSeconds: &every, SmallFragments: &u.Small, ReaderGraceSeconds: &reader, RetentionSeconds: &retention}
 }
 
-func (r *run) graces() core.Graces { return r.profile.Upkeep.Graces }
+func (r *run) graces() core.Graces { return r.profile.Upkeep.graces() }
+
+func (u Upkeep) graces() core.Graces {
+	if u.Graces == (core.Graces{}) {
+		return core.DefaultGraces
+	}
+	return u.Graces
+}
 
 // can are the kinds of maintenance that a worker of the fleet can do.
 func (r *run) can(worker int) []core.Kind {
