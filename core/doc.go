@@ -54,7 +54,7 @@
 //
 // A table's mode, its policy, and the failures of an endpoint are what an operator has a say in (operate.go). A
 // master judges each wish by a look at the records, writes it by a transaction that compares them, and answers
-// what is in the way (operator.go).
+// what is in the way (wish.go).
 //
 // # Invariants
 //
@@ -79,5 +79,5 @@
 //
 // name, record, txn, key; transaction, release; admission, fence, adoption; worker, job, commit, job_end;
 // master, look, fanout, claim, watch, settle; pass, policy, budget, touch, suspect; load, self, orphan; why, pulse;
-// operate, operator.
+// operate, wish.
 package core
