@@ -50,6 +50,12 @@
 // nobody (blind.go). Why a target waits is one pure function (why.go), and so is the verdict on one that runs
 // (pulse.go).
 //
+// # Operators
+//
+// A table's mode, its policy, and the failures of an endpoint are what an operator has a say in (operate.go). A
+// master judges each wish by a look at the records, writes it by a transaction that compares them, and answers
+// what is in the way (wish.go).
+//
 // # Invariants
 //
 //  1. At most one execution of a target can have a commit admitted at a time.
@@ -60,7 +66,7 @@
 //  4. No row is lost, duplicated or rolled back: the LSM view before a merge equals the view after it,
 //     for every interleaving.
 //  5. Budgets never go down except by that (target, endpoint)'s own success; reads, demand, restarts, new
-//     names and recreated tables leave them alone.
+//     names and recreated tables leave them alone. An operator may have one forgotten (operate.go), and nobody else.
 //  6. An owned or draining target never runs an unowned merge. Draining admits nothing new and still
 //     recovers what is there.
 //  7. Heartbeats never extend a deadline; only completed work does.
@@ -72,5 +78,6 @@
 // # Reading order
 //
 // name, record, txn, key; transaction, release; admission, fence, adoption; worker, job, commit, job_end;
-// master, look, fanout, claim, watch, settle; pass, policy, budget, touch, suspect; load, self, orphan; why, pulse.
+// master, look, fanout, claim, watch, settle; pass, policy, budget, touch, suspect; load, self, orphan; why, pulse;
+// operate, wish.
 package core

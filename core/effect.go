@@ -153,6 +153,15 @@ type (
 		Failure Failure
 	}
 
+	// AnswerOperator answers a [ModeRequested], a [PolicyRequested] or a [ForgetRequested]. Without a refusal it
+	// is as was asked, whoever made it so. A refusal says in one line what is in the way, and what to do.
+	AnswerOperator struct {
+		Request RequestID
+		Changed int // targets on which this very request changed something
+		Refused Reason
+		Detail  string
+	}
+
 	// Note is one decision, for the log: one line each.
 	Note struct {
 		Target    Target
@@ -169,24 +178,25 @@ type ShardInput struct {
 	SSTables []SSTable
 }
 
-func (Commit) effect()       {}
-func (Read) effect()         {}
-func (Survey) effect()       {}
-func (PutFence) effect()     {}
-func (PutNumber) effect()    {}
-func (PutDrain) effect()     {}
-func (DeleteFiles) effect()  {}
-func (SendStart) effect()    {}
-func (SendCancel) effect()   {}
-func (SendProbe) effect()    {}
-func (StartEngine) effect()  {}
-func (LetGo) effect()        {}
-func (StopEngine) effect()   {}
-func (AnswerCommit) effect() {}
-func (AnswerStart) effect()  {}
-func (AnswerStatus) effect() {}
-func (AnswerMerge) effect()  {}
-func (Note) effect()         {}
+func (Commit) effect()         {}
+func (Read) effect()           {}
+func (Survey) effect()         {}
+func (PutFence) effect()       {}
+func (PutNumber) effect()      {}
+func (PutDrain) effect()       {}
+func (DeleteFiles) effect()    {}
+func (SendStart) effect()      {}
+func (SendCancel) effect()     {}
+func (SendProbe) effect()      {}
+func (StartEngine) effect()    {}
+func (LetGo) effect()          {}
+func (StopEngine) effect()     {}
+func (AnswerCommit) effect()   {}
+func (AnswerStart) effect()    {}
+func (AnswerStatus) effect()   {}
+func (AnswerMerge) effect()    {}
+func (AnswerOperator) effect() {}
+func (Note) effect()           {}
 
 func (e Commit) String() string { return "commit " + e.Txn.Name }
 func (e Read) String() string   { return fmt.Sprintf("read %d ranges", len(e.Ranges)) }

@@ -185,6 +185,29 @@ type (
 		Gone    bool
 	}
 
+	// ModeRequested is an operator's word on who may merge a target. What else its policy says stays.
+	ModeRequested struct {
+		Request RequestID
+		Target  Target
+		Mode    Mode
+	}
+
+	// PolicyRequested replaces the policy of a target; one that says nothing removes it. If it has another mode,
+	// that obeys the rules of a [ModeRequested].
+	PolicyRequested struct {
+		Request RequestID
+		Target  Target
+		Policy  Policy
+	}
+
+	// ForgetRequested is an operator's word that the failures of an endpoint count no more: those on one target,
+	// or without one on all. See [Forget].
+	ForgetRequested struct {
+		Request  RequestID
+		Target   Target
+		Endpoint Endpoint
+	}
+
 	// Flushed tells a worker that a shard of a table that it writes has a new SSTable.
 	Flushed struct{ Target Target }
 
@@ -214,6 +237,9 @@ func (EnginePlanned) event()   {}
 func (EngineEnded) event()     {}
 func (MergeRequested) event()  {}
 func (AdoptRequested) event()  {}
+func (ModeRequested) event()   {}
+func (PolicyRequested) event() {}
+func (ForgetRequested) event() {}
 func (Flushed) event()         {}
 func (DrainRequested) event()  {}
 

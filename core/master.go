@@ -16,6 +16,7 @@ type Master struct {
 	tracks   map[Target]*track
 	order    []Target // of tracks, sorted
 	awaits   map[EffectID]Target
+	wishes   map[EffectID]*wish // of operators, by what they wait for
 	register registration
 	ready    bool // the first snapshot has come
 }
@@ -43,7 +44,7 @@ func NewMaster(cfg MasterConfig) *Master {
 		cfg.Graces = DefaultGraces
 	}
 	return &Master{
-		cfg: cfg, view: NewView(), tracks: map[Target]*track{}, awaits: map[EffectID]Target{},
+		cfg: cfg, view: NewView(), tracks: map[Target]*track{}, awaits: map[EffectID]Target{}, wishes: map[EffectID]*wish{},
 		register: registration{Key: MasterKey(cfg.ID), Value: Encode(MasterRecord{
 			ID: cfg.ID, Instance: cfg.Instance, Address: cfg.Address, Declares: cfg.Declares,
 			Capabilities: []Capability{OwnedMerge},
@@ -86,6 +87,12 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 			m.awaits[tr.settle.await] = tr.target
 		}
 		m.evaluate(at, tr)
+	case ModeRequested:
+		m.grant(ev.Request, ev.Target, ev)
+	case PolicyRequested:
+		m.grant(ev.Request, ev.Target, ev)
+	case ForgetRequested:
+		m.grant(ev.Request, ev.Target, ev)
 	default:
 		panic(fmt.Sprintf("a master takes no %T", ev))
 	}
@@ -188,6 +195,11 @@ func (m *Master) answered(at Moment, ev Event) {
 		return
 	}
 	id := answered(ev)
+	if w, ok := m.wishes[id]; ok {
+		delete(m.wishes, id)
+		m.granting(at, w, ev)
+		return
+	}
 	t, ok := m.awaits[id]
 	if !ok {
 		return

@@ -1,6 +1,6 @@
 package core
 
-// Reason says why a target that has pending SSTables does not run right now.
+// Reason says why a target that has pending SSTables does not run right now, or why an operator is refused.
 type Reason string
 
 // The reasons. ReasonNone means that nothing is in the way.
@@ -25,6 +25,7 @@ const (
 	ReasonLakeUnsafe       Reason = "lake_unsafe"
 	ReasonLakeChanged      Reason = "lake_changed"
 	ReasonAttention        Reason = "attention"
+	ReasonInvalid          Reason = "invalid" // what was asked for makes no sense
 )
 
 // room reports whether a target waits for room on a worker.

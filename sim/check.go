@@ -18,7 +18,7 @@ import (
 //	3  landed, fencing
 //	4  step (the rows of every view), landed (what else a version may not lose), lying, reader
 //	5  budget, unpaid, reserved
-//	6  execution (nobody reserves while draining, no writer while owned), mode
+//	6  execution (nobody reserves while draining, no writer while owned), mode, policy, comesDown
 //	7  frozen, idle, execution (its time limit)
 //	8  demand, budget (no false alarm), and the end of the run
 //	9  letThrough (nothing goes to storage that the KV has not recorded)
@@ -48,6 +48,7 @@ type checks struct {
 	// aside: a person has changed the history of a table, and the rows are no longer comparable.
 	aside  map[core.Target]bool
 	fanOut fanOutChecks
+	words  words // of operators
 }
 
 func newChecks(w *world) *checks {
@@ -56,7 +57,7 @@ func newChecks(w *world) *checks {
 		progress: map[core.ExecutionID]core.MonoTime{}, freezing: map[core.ExecutionID]core.MonoTime{},
 		began: map[core.ExecutionID]core.MonoTime{}, leapt: map[core.Instance]bool{},
 		merged:  map[core.Target]int{},
-		targets: map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(),
+		targets: map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(), words: words{},
 	}
 	w.kv.observe = c.transaction
 	return c
@@ -138,6 +139,8 @@ func (c *checks) transaction(t core.Txn, before map[string]core.Record) {
 			c.budget(t, op, before)
 		case "mode":
 			c.mode(t, op, before)
+		case "policy":
+			c.policy(t, op, before)
 		case "progress":
 			c.progressed(t, op)
 		}

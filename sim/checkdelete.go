@@ -9,7 +9,7 @@ import (
 )
 
 // deletable are the kinds of records that each transaction may delete. Nothing else ever goes: not the record of
-// a table, not its policy, and no latch but by a person's word (invariant 10).
+// a table, and no policy, no latch but by a person's word (invariant 10).
 var deletable = map[string][]string{
 	"reserve":      {"demand"},
 	"release":      {"owner", "execution", "admitted", "progress", "failure", "demand", "history", "takeover"},
@@ -17,7 +17,9 @@ var deletable = map[string][]string{
 	"expire":       {"master", "worker", "load"},
 	"reclaim":      {"reclaim"},
 	"have-deleted": {"reclaim", "deletes"},
-	"mode":         {"mode"}, // a person's
+	"mode":         {"mode", "policy"}, // a person's, as the next two
+	"policy":       {"policy"},
+	"forget":       {"failure"},
 }
 
 // deleted checks one delete of an applied transaction.

@@ -10,7 +10,7 @@ import (
 
 // Checks of single records: budgets, the latch, progress, demand.
 
-// budget checks that attempts go down only by a success of their own.
+// budget checks that attempts go down only by a success of their own, or by the word of an operator.
 func (c *checks) budget(t core.Txn, op core.Op, before map[string]core.Record) {
 	was, now := decode[core.FailureRecord](before[op.Key]), decode[core.FailureRecord](core.Record{Key: op.Key, Value: op.Value})
 	if c.untouched && now.Class == core.Config {
@@ -20,6 +20,9 @@ func (c *checks) budget(t core.Txn, op core.Op, before map[string]core.Record) {
 		c.fail(5, "%s charges %s for %d attempts at once", t.Name, was.Endpoint, now.Attempts-was.Attempts)
 	}
 	if now.Attempts >= was.Attempts && (now.Attention || !was.Attention) {
+		return
+	}
+	if t.Name == "forget" && c.words.forgets(was) {
 		return
 	}
 	if h, ok := released(t); !ok || !h.Merged || h.Execution.Charge != was.Endpoint {

@@ -21,6 +21,7 @@ type run struct {
 	core    []*process             // they, then: whoever has the name
 	broken  []string               // what is broken for good by then
 	turns   int                    // of operators, over tables that may be direct or owned
+	told    int                    // what they have said to masters
 	stage   period
 	until   bool // it stops in the middle, to be looked at
 }

@@ -77,8 +77,11 @@ func (r *run) tend() {
 		latch := cmp.Or(Get[core.Latch](w.kv, core.ModeKey(t)).Mode, core.Direct)
 		policy := r.profile.Upkeep.policy()
 		policy.Mode = r.ends(t)
-		if want := policy.Mode; latch != want || core.Encode(r.policy(t)) != core.Encode(policy) {
-			r.mode(t, want)
+		switch {
+		case core.Encode(r.policy(t)) != core.Encode(policy):
+			r.tell(core.PolicyRequested{Request: w.newRequest(), Target: t, Policy: policy})
+		case latch != policy.Mode:
+			r.mode(t, policy.Mode)
 		}
 		for _, f := range w.kv.Read(core.FailureRange(t)) {
 			switch decode[core.FailureRecord](f).Code {

@@ -10,7 +10,8 @@ import (
 
 // What people do to a fleet and its tables.
 
-// operate is what an operator does: ask for a merge or an adoption, write a policy, or change the mode.
+// operate is what an operator does: ask for a merge or an adoption, change the mode, write a policy, or have
+// failures forgotten.
 func (r *run) operate(p *process, t core.Target, v int64) {
 	w := r.w
 	if _, ok := p.machine.(*core.Master); ok {
@@ -23,16 +24,36 @@ func (r *run) operate(p *process, t core.Target, v int64) {
 			return
 		}
 	}
-	switch now := r.policy(t); v >> 34 % 4 {
-	case 0:
+	switch now := r.policy(t); v >> 34 % 8 {
+	case 0, 1:
 		r.mode(t, core.Draining)
-	case 1, 2:
+	case 2, 3:
 		r.mode(t, r.rests(t))
+	case 4:
+		r.mode(t, []core.Mode{core.Direct, core.Owned, "both"}[v>>38%3]) // whatever anybody declares, or makes sense
+	case 5:
+		r.forget(t, v>>38)
+	case 6:
+		now.Mode = []core.Mode{"", core.Owned, core.Draining, core.Direct}[v>>38%4]
+		r.tell(core.PolicyRequested{Request: w.newRequest(), Target: t, Policy: now})
 	default:
-		generations, seconds, pass := int(v>>38%6), v>>41%120, 1+int(v>>38%9)
+		generations, seconds, pass := int(v>>38%6), v>>41%120, int(v>>38%9) // a pass of none is refused
 		now.PendingGenerations, now.PendingSeconds, now.PassGenerations = &generations, &seconds, &pass
-		r.write(core.Txn{Name: "policy", Then: []core.Op{core.Put(core.PolicyKey(t), core.Encode(now))}})
+		r.tell(core.PolicyRequested{Request: w.newRequest(), Target: t, Policy: now})
 	}
+}
+
+// forget has the failures of an endpoint forgotten that has failed on a table, there or everywhere.
+func (r *run) forget(t core.Target, v int64) {
+	budgets := r.w.kv.Read(core.FailureRange(t))
+	if len(budgets) == 0 {
+		return
+	}
+	ev := core.ForgetRequested{Request: r.w.newRequest(), Target: t, Endpoint: decode[core.FailureRecord](budgets[int(v>>1)%len(budgets)]).Endpoint}
+	if v%2 == 0 {
+		ev.Target = ""
+	}
+	r.tell(ev)
 }
 
 func (r *run) policy(t core.Target) core.Policy { return Get[core.Policy](r.w.kv, core.PolicyKey(t)) }
@@ -49,22 +70,23 @@ func (r *run) rests(t core.Target) core.Mode {
 	return core.Owned
 }
 
-// mode writes policy and latch, as the command for it does: down from draining only while nobody owns the table.
+// mode asks for a mode, which may be refused.
 func (r *run) mode(t core.Target, m core.Mode) {
-	p := r.profile.Upkeep.policy()
-	p.Mode = m
-	latch := core.Put(core.ModeKey(t), core.Encode(core.Latch{Mode: m, By: "operator", At: wallEpoch}))
-	if m == core.Direct {
-		latch = core.Delete(core.ModeKey(t))
-	}
-	txn := core.Txn{Name: "mode", Then: []core.Op{core.Put(core.PolicyKey(t), core.Encode(p)), latch}}
-	if m != core.Draining {
-		txn.If = []core.Cond{core.Absent(core.OwnerKey(t))}
-	}
-	r.write(txn)
+	r.tell(core.ModeRequested{Request: r.w.newRequest(), Target: t, Mode: m})
 }
 
-// write is a transaction of a person, who does without it while the KV is away.
+// tell tells a master what an operator says: the one that is whole, if there is one, else each that lives in turn.
+func (r *run) tell(ev core.Event) {
+	masters := slices.DeleteFunc(slices.Clone(r.w.procs), func(p *process) bool {
+		return p.worker || p.machine == nil || r.stage == healed && !slices.Contains(r.core, p)
+	})
+	if len(masters) > 0 {
+		r.told++
+		r.w.deliver(masters[r.told%len(masters)], ev)
+	}
+}
+
+// write is how a fleet is set up before it runs.
 func (r *run) write(txn core.Txn) {
 	if !r.w.kvDown && r.w.commit1(txn) {
 		r.w.cover.transaction(txn.Name)

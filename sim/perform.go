@@ -54,6 +54,11 @@ func (w *world) perform(p *process, e core.Effect) {
 		if !w.quietly {
 			w.say(p.name, "%s", e)
 		}
+	case core.AnswerOperator:
+		w.cover.refused(e.Refused)
+		if !w.quietly {
+			w.say(p.name, "%s", e)
+		}
 	case core.Note:
 		if !w.quietly {
 			w.say(p.name, "%s", e)

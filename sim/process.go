@@ -156,6 +156,7 @@ func (w *world) deliver(p *process, ev core.Event) {
 	effects := p.machine.Step(at, ev)
 	w.cover.event(ev)
 	w.checks.fanOut.event(ev)
+	w.checks.words.event(ev)
 	w.sum(p, ev, effects)
 	life := p.life
 	p.rearm()

@@ -169,6 +169,8 @@ func (s *stage) play(line string) error {
 		w.deliver(p, core.MergeRequested{Request: w.newRequest(), Target: core.Target(c.object(1)), Now: c.set["now"] == "yes", Kind: core.Kind(c.set["kind"])})
 	case "adopt":
 		w.deliver(p, core.AdoptRequested{Request: w.newRequest(), Target: core.Target(c.object(1)), Gone: c.set["gone"] == "yes"})
+	case "mode", "set-policy", "forget":
+		w.deliver(p, c.operation(w.newRequest()))
 	case "flushed":
 		w.deliver(p, core.Flushed{Target: core.Target(c.object(1))})
 	case "drain-worker":

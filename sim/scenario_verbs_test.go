@@ -17,7 +17,7 @@ var verbs = map[string]func(*stage, command) error{
 	"run": (*stage).runFor, "advance": (*stage).advance, "flush": (*stage).flush, "client": (*stage).client,
 	"engines": (*stage).engines, "puts": (*stage).puts, "kv": (*stage).kvIs, "lake": (*stage).lakeIs,
 	"backup": (*stage).backup, "restore": (*stage).restore, "drop": (*stage).drop, "lose": (*stage).lose,
-	"show": (*stage).show, "load": (*stage).load, "policy": (*stage).policy, "post": (*stage).post,
+	"show": (*stage).show, "load": (*stage).load, "policy": (*stage).policy, "post": (*stage).post, "show-mode": (*stage).showMode,
 	"gap": (*stage).gap, "corrupt": (*stage).corrupt, "busy": (*stage).busy, "number": (*stage).number,
 	"blind": (*stage).blind, "finish": (*stage).finish, "kill-engine": (*stage).killEngine, "work": (*stage).work,
 }
@@ -373,20 +373,9 @@ func (s *stage) drop(c command) error {
 	return nil
 }
 
-// policy events generations=4 seconds=0 mode=owned: what its policy says
+// policy events generations=4 seconds=0 pass=2: what its policy says before anybody lives
 func (s *stage) policy(c command) error {
-	p := core.Policy{Mode: core.Mode(c.set["mode"])}
-	policyLimits(c, &p)
-	policyUpkeep(c, &p)
-	if _, set := c.set["generations"]; set {
-		n := c.number("generations", 0)
-		p.PendingGenerations = &n
-	}
-	if _, set := c.set["seconds"]; set {
-		n := int64(c.number("seconds", 0))
-		p.PendingSeconds = &n
-	}
-	s.w.kv.Apply(core.Txn{Name: "policy", Then: []core.Op{core.Put(core.PolicyKey(core.Target(c.object(0))), core.Encode(p))}}, "")
+	s.w.kv.Apply(core.Txn{Name: "policy", Then: []core.Op{core.Put(core.PolicyKey(core.Target(c.object(0))), core.Encode(c.policy()))}}, "")
 	s.w.changed()
 	return nil
 }

@@ -61,6 +61,8 @@ func (m *Master) do(e core.Effect) {
 		})
 	case core.AnswerMerge:
 		m.asks.answer(e.Request, e)
+	case core.AnswerOperator:
+		m.asks.answer(e.Request, e)
 	default:
 		panic(fmt.Sprintf("a master's driver knows no effect %T", e))
 	}

@@ -54,6 +54,9 @@ func OpenMaster(ctx context.Context, cfg MasterConfig) (m *Master, err error) {
 	}, driver.World{KV: m.kv, Lake: cfg.Lake}, workers, cfg.Log)
 	if m.Server, err = cfg.Security.Serve(cfg.Listener, rest.NewHandler(rest.Config{
 		KV: m.kv, Lake: cfg.Lake, Master: driven, Worker: elsewhere{m.kv, workers}, Identity: m.kv.Identity, Version: cfg.Version,
+		Drain: func(ctx context.Context, w core.WorkerRecord) (core.Load, error) {
+			return workers.Drain(ctx, w.Address)
+		},
 	}), cfg.Log); err != nil {
 		return m, err
 	}

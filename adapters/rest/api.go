@@ -19,6 +19,9 @@ import (
 type Master interface {
 	Merge(ctx context.Context, t core.Target, now bool) (core.AnswerMerge, error)
 	Adopt(ctx context.Context, t core.Target, gone bool) (core.AnswerMerge, error)
+	Mode(ctx context.Context, t core.Target, m core.Mode) (core.AnswerOperator, error)
+	Policy(ctx context.Context, t core.Target, p core.Policy) (core.AnswerOperator, error)
+	Forget(ctx context.Context, t core.Target, e core.Endpoint) (core.AnswerOperator, error)
 	// Why is why the target does not run right now.
 	Why(t core.Target) core.Reason
 }
@@ -34,6 +37,8 @@ type Config struct {
 	Lake   lake.Lake
 	Master Master
 	Worker Worker
+	// Drain has the worker of that endpoint take nothing new, and says what it has left to do.
+	Drain func(ctx context.Context, w core.WorkerRecord) (core.Load, error)
 	// Identity is the KV's record, or why it is not known yet.
 	Identity func() (core.KVRecord, error)
 	Version  string
@@ -72,6 +77,11 @@ func (a *api) register(h huma.API) {
 	get(h, "list-merge-failures", "/api/v1/scheduler/merge-failures", "List the budgets of repeated failures", a.failures)
 	post(h, "merge", "/api/v1/merge", "Ask for a merge", a.merge)
 	post(h, "adopt", "/api/v1/adopt", "Adopt a table anew", a.adopt)
+	get(h, "get-policy", "/api/v1/target/policy", "Show the policy of a table", a.policy)
+	put(h, "put-policy", "/api/v1/target/policy", "Replace the policy of a table", a.setPolicy)
+	put(h, "put-mode", "/api/v1/target/mode", "Say who may merge a table", a.setMode)
+	post(h, "forget-failures", "/api/v1/failures/forget", "Forget the failures of an endpoint", a.forget)
+	post(h, "drain-executor", "/api/v1/executor/drain", "Have a worker take nothing new", a.drain)
 }
 
 // body is a handler's answer.
@@ -83,6 +93,10 @@ func get[I, B any](h huma.API, id, path, summary string, do func(context.Context
 
 func post[I, B any](h huma.API, id, path, summary string, do func(context.Context, *I) (*body[B], error)) {
 	huma.Register(h, operation(h, http.MethodPost, id, path, summary), bounded(askLimit, do))
+}
+
+func put[I, B any](h huma.API, id, path, summary string, do func(context.Context, *I) (*body[B], error)) {
+	huma.Register(h, operation(h, http.MethodPut, id, path, summary), bounded(askLimit, do))
 }
 
 // operation describes a request; every error of it is a [Problem].

@@ -31,8 +31,10 @@ type rig struct {
 
 type master struct {
 	answer core.AnswerMerge
+	says   core.AnswerOperator
 	why    core.Reason
 	asked  []core.Target
+	wish   any // what an operator asked for last
 }
 
 func (m *master) Merge(_ context.Context, t core.Target, _ bool) (core.AnswerMerge, error) {
@@ -41,6 +43,18 @@ func (m *master) Merge(_ context.Context, t core.Target, _ bool) (core.AnswerMer
 }
 func (m *master) Adopt(ctx context.Context, t core.Target, _ bool) (core.AnswerMerge, error) {
 	return m.Merge(ctx, t, false)
+}
+func (m *master) Mode(_ context.Context, t core.Target, mode core.Mode) (core.AnswerOperator, error) {
+	m.asked, m.wish = append(m.asked, t), mode
+	return m.says, nil
+}
+func (m *master) Policy(_ context.Context, t core.Target, p core.Policy) (core.AnswerOperator, error) {
+	m.asked, m.wish = append(m.asked, t), p
+	return m.says, nil
+}
+func (m *master) Forget(_ context.Context, t core.Target, e core.Endpoint) (core.AnswerOperator, error) {
+	m.asked, m.wish = append(m.asked, t), e
+	return m.says, nil
 }
 func (m *master) Why(core.Target) core.Reason { return m.why }
 
@@ -69,7 +83,9 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { r.must(r.kv.Close()) })
 	r.server = httptest.NewServer(rest.Protected(rest.NewHandler(rest.Config{
 		KV: r.kv, Lake: r.lake, Master: r.master, Worker: r.worker, Version: "v1.2.3",
-		Identity: r.identity,
+		Identity: r.identity, Drain: func(_ context.Context, w core.WorkerRecord) (core.Load, error) {
+			return core.Load{Endpoint: w.Endpoint, Active: 1}, nil
+		},
 	})))
 	t.Cleanup(r.server.Close)
 	return r

@@ -99,6 +99,7 @@ func TestTheAPIDescribesItself(t *testing.T) {
 	for _, path := range []string{
 		"/healthz", "/readyz", "/api/v1/targets", "/api/v1/target", "/api/v1/merge", "/api/v1/adopt",
 		"/api/v1/merge-progress", "/api/v1/executions", "/api/v1/takeovers", "/api/v1/scheduler/merge-failures",
+		"/api/v1/target/policy", "/api/v1/target/mode", "/api/v1/failures/forget", "/api/v1/executor/drain",
 	} {
 		if doc.Paths[path] == nil {
 			t.Errorf("%s is not described", path)

@@ -201,6 +201,18 @@ func TestAWrongCommandLineIsOneLine(t *testing.T) {
 		"a bad name among the owned":   {[]string{"dev", "--lake", ".", "--owned", "a,../b"}, `".."`},
 		"a bad name to drain":          {[]string{"dev", "--lake", ".", "--drain", "a.lance"}, ".lance"},
 		"an address beyond this host":  {[]string{"dev", "--lake", ".", "--http", "0.0.0.0:80"}, "127.0.0.1 only"},
+		"a mode that doesn't exist":    {[]string{"mode", "--lake", ".", "x", "sideways"}, "use direct, owned or draining"},
+		"a table without its mode":     {[]string{"mode", "--lake", ".", "x"}, "takes one table and its mode"},
+		"neither a lake nor a master":  {[]string{"mode", "x", "owned"}, "--lake or --http is missing"},
+		"both a lake and a master":     {[]string{"failures", "--lake", ".", "--http", "http://127.0.0.1:1"}, "don't go together"},
+		"a master without a scheme":    {[]string{"failures", "--http", "127.0.0.1:8080"}, "http://HOST:PORT"},
+		"a policy that isn't there":    {[]string{"policy", "--lake", ".", "x", "--set", "nowhere.json"}, "--set: open nowhere.json"},
+		"a policy that is no policy":   {[]string{"policy", "--lake", ".", "x", "--set", "fleet_test.go"}, "is no policy"},
+		"a table and a worker":         {[]string{"drain", "--lake", ".", "--worker", "w1", "x"}, "takes no argument"},
+		"nothing to drain":             {[]string{"drain", "--lake", "."}, "takes one table"},
+		"a worker with a slash":        {[]string{"drain", "--lake", ".", "--worker", "a/b"}, "no slash"},
+		"failures of two tables":       {[]string{"failures", "--lake", ".", "a", "b"}, "one table at most"},
+		"nobody to forget":             {[]string{"failures", "--lake", ".", "--forget", ""}, "takes the name of an endpoint"},
 		"a time limit of nothing":      {[]string{"merge", "--lake", ".", "--no-progress", "0s", "x"}, "must be above 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(devCommand(), masterCommand(), workerCommand(), mergeCommand(), adoptCommand(), demoCommand(), simCommand(), versionCommand())
+	root.AddCommand(devCommand(), masterCommand(), workerCommand(), mergeCommand(), adoptCommand(), modeCommand(), policyCommand(), drainCommand(), failuresCommand(), demoCommand(), simCommand(), versionCommand())
 	return root
 }
 

@@ -184,7 +184,7 @@ func TestVersionIsStamped(t *testing.T) {
 	sluice(t, "version").want(t, 0, "sluice "+stampedVersion, "pylance 14.0.2")
 	sluice(t, "version", "--json").want(t, 0, `"version": "`+stampedVersion+`"`)
 	sluice(t, "completion", "bash").want(t, 0, "__start_sluice")
-	sluice(t, "--help").want(t, 0, "merge", "dev", "adopt", "version")
+	sluice(t, "--help").want(t, 0, "merge", "dev", "adopt", "mode", "policy", "drain", "failures", "version")
 }
 
 // copyOf is a record that a test may go on writing.

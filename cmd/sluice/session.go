@@ -121,9 +121,19 @@ func explain(err error) error {
 func (n *node) serve(l net.Listener, log *slog.Logger) {
 	n.server = rest.Serve(l, rest.NewHandler(rest.Config{
 		KV: n.KV, Lake: n.Lake, Master: n.Master, Worker: n.Worker, Version: version,
-		Identity: func() (core.KVRecord, error) { return n.ID, nil },
+		Identity: func() (core.KVRecord, error) { return n.ID, nil }, Drain: n.drain,
 	}), log)
 	n.api = rest.Client{URL: n.server.URL()}
+}
+
+// drain has this process's worker take nothing new, the only one there is.
+func (n *node) drain(context.Context, core.WorkerRecord) (core.Load, error) {
+	n.Worker.StopTaking()
+	l, ok := n.Worker.Load()
+	if !ok {
+		return l, errors.New("this worker is stopping")
+	}
+	return l, nil
 }
 
 // end ends everything at once; it is safe at any moment.
