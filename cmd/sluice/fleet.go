@@ -45,12 +45,18 @@ func (o *fleetFlags) flags(c *cobra.Command) {
 	f.StringVar(&o.security.Cert, "tls-cert", "", "certificate of the HTTP API (PEM)")
 	f.StringVar(&o.security.Key, "tls-key", "", "its key (PEM)")
 	f.StringVar(&o.security.CA, "tls-ca", "", "authority of the fleet's certificates (PEM; default: the system's)")
+	o.etcdFlags(c)
+	o.limits = limitFlags(c)
+}
+
+// etcdFlags say how etcd is reached.
+func (o *fleetFlags) etcdFlags(c *cobra.Command) {
+	f := c.Flags()
 	f.StringVar(&o.etcd.Prefix, "etcd-prefix", etcd.DefaultPrefix, "what every key of this lake begins with")
 	f.StringVar(&o.etcd.CA, "etcd-ca", "", "authority of etcd's certificates (PEM)")
 	f.StringVar(&o.etcd.Cert, "etcd-cert", "", "client certificate for etcd (PEM)")
 	f.StringVar(&o.etcd.Key, "etcd-key", "", "its key (PEM)")
 	f.StringVar(&o.etcd.Username, "etcd-user", "", "user of etcd; the password comes from $"+etcdPasswordEnv)
-	o.limits = limitFlags(c)
 }
 
 // common checks the flags and opens what both kinds of processes need. Nothing is asked of the KV yet, which

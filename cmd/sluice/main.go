@@ -56,6 +56,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
+	root.AddCommand(doctorCommand())
 	root.AddCommand(devCommand(), masterCommand(), workerCommand(), mergeCommand(), adoptCommand(), demoCommand(), simCommand(), versionCommand())
 	return root
 }
