@@ -187,6 +187,7 @@ func TestAStateFileIsOnlyReadAndItsFolderTriedOut(t *testing.T) {
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
 		t.Errorf("the state file was changed (%v)", err)
 	}
+	want(t, examined(t, doctor.Bolt(path+".gone", l)...), "kv-of-lake", doctor.Failed, "there is no "+path+".gone")
 	other := openLocal(t, t.TempDir())
 	want(t, examined(t, doctor.Bolt(path, other)...), "kv-of-lake", doctor.Failed, "serves the lake file://")
 	must(t, os.WriteFile(path, []byte("hello"), 0o600))
