@@ -39,7 +39,7 @@ func New(t testing.TB) *Authority {
 	a := &Authority{File: filepath.Join(t.TempDir(), "ca.pem"), Pool: x509.NewCertPool(), key: newKey(t)}
 	a.cert = &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der := sign(t, a.cert, a.cert, a.key, a.key)
@@ -56,6 +56,12 @@ func New(t testing.TB) *Authority {
 // Issue makes a certificate for servers and clients on the loopback, in the name of these organizations.
 func (a *Authority) Issue(t testing.TB, organizations ...string) Pair {
 	t.Helper()
+	return a.IssueFor(t, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, time.Hour, organizations...)
+}
+
+// IssueFor is [Authority.Issue] for some uses only, and for so long from now; a negative time is over.
+func (a *Authority) IssueFor(t testing.TB, uses []x509.ExtKeyUsage, valid time.Duration, organizations ...string) Pair {
+	t.Helper()
 	key := newKey(t)
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
@@ -63,9 +69,9 @@ func (a *Authority) Issue(t testing.TB, organizations ...string) Pair {
 	}
 	leaf := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "of a test", Organization: organizations},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(valid),
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage: uses,
 	}
 	dir := t.TempDir()
 	p := Pair{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}

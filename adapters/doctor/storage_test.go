@@ -93,7 +93,7 @@ func (f *faulty) PutIfAbsent(ctx context.Context, key string, body io.Reader) er
 	if err != nil {
 		return err
 	}
-	return f.Local.Put(ctx, key, all)
+	return f.Put(ctx, key, all)
 }
 
 func (f *faulty) Get(ctx context.Context, key string) ([]byte, error) {

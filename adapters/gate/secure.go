@@ -70,7 +70,7 @@ func (s *secure) accept(life context.Context) {
 func (s *secure) serve(life context.Context, client *tls.Conn) {
 	ctx, end := context.WithCancel(life)
 	defer end()
-	defer client.Close() //nolint:errcheck // whoever hangs up first, hangs up both
+	defer client.Close() // whoever hangs up first, hangs up both
 	shake, cancel := context.WithTimeout(ctx, shakeLimit)
 	err := client.HandshakeContext(shake)
 	cancel()
@@ -81,7 +81,7 @@ func (s *secure) serve(life context.Context, client *tls.Conn) {
 	if err != nil {
 		return
 	}
-	defer gate.Close() //nolint:errcheck // as above
+	defer gate.Close()
 	var ways sync.WaitGroup
 	for _, way := range [][2]net.Conn{{gate, client}, {client, gate}} {
 		ways.Go(func() {

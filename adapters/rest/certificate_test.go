@@ -2,12 +2,14 @@ package rest_test
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-data/sluice/adapters/certtest"
 	"github.com/sluice-data/sluice/adapters/rest"
@@ -124,6 +126,26 @@ func TestAProcessShowsItsOwnCertificate(t *testing.T) {
 	}
 	if _, err := (rest.Client{URL: url, Caller: caller}).Target(t.Context(), "db"); err == nil || strings.Contains(err.Error(), "401") {
 		t.Errorf("the server answers with nothing, and the caller sees %v", err)
+	}
+}
+
+// A certificate that is for servers only would end the connection of a caller that shows it: a token does.
+func TestACertificateThatShowsNothingIsNotShown(t *testing.T) {
+	t.Parallel()
+	ca := certtest.New(t)
+	serving := ca.IssueFor(t, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, time.Hour, "sluice:fleet")
+	s := rest.Security{Cert: serving.Cert, Key: serving.Key, CA: ca.File, Tokens: tokens(t)}
+	caller, err := s.Caller(rest.Fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = rest.Client{URL: guarded(t, s), Caller: caller}.Target(t.Context(), "db")
+	if err == nil || strings.Contains(err.Error(), "tls") || strings.Contains(err.Error(), "401") {
+		t.Errorf("the server answers with nothing, and the caller sees %v", err)
+	}
+	s.Tokens = rest.Tokens{}
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "for servers and clients") {
+		t.Errorf("without tokens: %v", err)
 	}
 }
 

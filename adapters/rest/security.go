@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -39,14 +40,21 @@ func (s Security) Validate() error {
 	if err != nil || cfg == nil || s.Tokens.Of(Fleet) != "" {
 		return err
 	}
-	own, err := x509.ParseCertificate(cfg.Certificates[0].Certificate[0])
-	if err != nil {
-		return fmt.Errorf("read the certificate: %w", err)
-	}
-	if role, _ := named(own.Subject.Organization); role != Fleet {
-		return fmt.Errorf("without tokens the fleet knows its processes by their certificates, and %s is not of the organization %s", s.Cert, organization+string(Fleet))
+	if role, _ := s.own(cfg); role != Fleet {
+		return fmt.Errorf("without tokens the fleet knows its processes by their certificates, and %s is not of the organization %s for servers and clients", s.Cert, organization+string(Fleet))
 	}
 	return nil
+}
+
+// own is the role that this process's certificate shows to others; ok is false if it shows none. One that is
+// not for clients is not shown: whoever is asked would end the connection.
+func (s Security) own(cfg *tls.Config) (r Role, ok bool) {
+	leaf := cfg.Certificates[0].Leaf
+	uses := leaf.ExtKeyUsage
+	if len(uses) > 0 && !slices.Contains(uses, x509.ExtKeyUsageClientAuth) && !slices.Contains(uses, x509.ExtKeyUsageAny) {
+		return "", false
+	}
+	return named(leaf.Subject.Organization)
 }
 
 // tls is nil for plain HTTP.
@@ -131,6 +139,11 @@ func (s Security) Caller(r Role) (Caller, error) {
 	secure, err := s.tls()
 	if err != nil {
 		return Caller{}, err
+	}
+	if secure != nil {
+		if _, shows := s.own(secure); !shows {
+			secure.Certificates = nil
+		}
 	}
 	return NewCaller(s.Tokens.Of(r), secure), nil
 }
