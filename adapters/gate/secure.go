@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // secure is the door of a gate with a certificate. It takes the TLS off and hands every byte on to the gate's
@@ -86,7 +88,9 @@ func (s *secure) serve(life context.Context, client *tls.Conn) {
 	for _, way := range [][2]net.Conn{{gate, client}, {client, gate}} {
 		ways.Go(func() {
 			_, _ = io.Copy(way[0], way[1]) // however it ends
-			end()
+			if !guard.Out(guard.GateEndsTogether) {
+				end()
+			}
 		})
 	}
 	<-ctx.Done()

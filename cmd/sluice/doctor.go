@@ -51,6 +51,7 @@ nothing has failed.`,
 	f.StringVar(&o.python, "python", "", "Python with the pinned pylance (default: $SLUICE_PYTHON, .venv/bin/python, python3)")
 	f.IntVar(&o.slots, "slots", 1, "merges at a time")
 	f.BoolVar(&o.json, "json", false, "print JSON")
+	o.fleet.accessFlags(c)
 	o.fleet.etcdFlags(c)
 	return c
 }
@@ -82,7 +83,7 @@ func (o *doctorFlags) run(ctx context.Context, w io.Writer) error {
 	if bucket, ok := l.(*lake.S3); ok {
 		checks = append(checks, doctor.Apart(o.python, bucket))
 	}
-	checks = append(checks, doctor.Port("http", o.fleet.http), doctor.Port("gate", o.gate),
+	checks = append(checks, doctor.Access(o.fleet.tokens, o.fleet.security, o.fleet.advertise), doctor.Port("http", o.fleet.http), doctor.Port("gate", o.gate),
 		doctor.Memory(os.DirFS("/"), o.slots), doctor.Scratch(os.TempDir()))
 	return o.examine(ctx, w, checks)
 }

@@ -38,15 +38,21 @@ func (o *fleetFlags) flags(c *cobra.Command) {
 	f.StringVar(&o.lake, "lake", "", "what holds the tables: a directory, or s3://BUCKET/PREFIX")
 	f.StringVar(&o.kv, "kv", "", "the fleet's KV: etcd:HOST:PORT,HOST:PORT")
 	f.StringVar(&o.http, "http", freePort, "address of the HTTP API; others than 127.0.0.1 need --tokens or --tls-ca")
-	f.StringVar(&o.advertise, "advertise", "", "URL by which the fleet reaches the HTTP API (default: its address)")
 	f.StringVar(&o.owned, "owned", "", "tables to merge, comma-separated (default: $"+ownedEnv+")")
 	f.StringVar(&o.drain, "drain", "", "tables to drain, comma-separated (default: $"+drainEnv+")")
+	o.accessFlags(c)
+	o.etcdFlags(c)
+	o.limits = limitFlags(c)
+}
+
+// accessFlags say how the processes of the fleet find and know each other.
+func (o *fleetFlags) accessFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.advertise, "advertise", "", "URL by which the fleet reaches the HTTP API (default: its address)")
 	f.StringVar(&o.tokens, "tokens", "", "file with a line ROLE TOKEN for fleet, operator and reader")
 	f.StringVar(&o.security.Cert, "tls-cert", "", "certificate of the HTTP API and the gate (PEM)")
 	f.StringVar(&o.security.Key, "tls-key", "", "its key (PEM)")
 	f.StringVar(&o.security.CA, "tls-ca", "", "authority of the fleet's certificates, which may name roles (PEM; default: the system's)")
-	o.etcdFlags(c)
-	o.limits = limitFlags(c)
 }
 
 // etcdFlags say how etcd is reached.
