@@ -86,7 +86,8 @@ func sweeper(l lake.Lake, folder string) func(context.Context) error {
 // that the lake can be written at all.
 func putIfAbsent(ctx context.Context, l lake.Lake) (f Finding, usable bool) {
 	const check = "put-if-absent"
-	sweep := sweeper(l, ours+"/doctor-none/") // for the folder above it
+	// The probe removes its objects; the folder that it may have made for them is left to us.
+	sweep := sweeper(l, ours+"/doctor-"+rand.Text()+"/")
 	err := lake.Probe(ctx, l)
 	err = errors.Join(err, sweep(context.WithoutCancel(ctx)))
 	switch {
