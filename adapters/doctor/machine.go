@@ -24,7 +24,8 @@ func Port(check, address string) Check {
 		l, err := c.Listen(ctx, "tcp", address)
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
-			return failed(check, "stop the other program or choose another port; if it is a sluice that runs already, leave the flag out", fmt.Errorf("%s is in use", address))
+			return failed(check, "stop the other program or choose another port; if it is a sluice that runs already, leave the flag out",
+				fmt.Errorf("%s is in use", address))
 		case err != nil:
 			return failed(check, "give an address of this machine, and a port that this process may use", err)
 		}
@@ -51,7 +52,8 @@ func Memory(root fs.FS, slots int) Check {
 		case have < base:
 			return failed(check, "give it at least "+gib(need), fmt.Errorf("%s of %s: no engine starts with so little", gib(have), from))
 		case have < need:
-			return warning(check, "give it "+gib(need)+", or fewer slots: an engine may take "+gib(engine.DefaultMemory), "%s of %s for %d slots", gib(have), from, slots)
+			return warning(check, "give it "+gib(need)+", or fewer slots: an engine may take "+gib(engine.DefaultMemory),
+				"%s of %s for %d slots", gib(have), from, slots)
 		}
 		return passed(check, "%s of %s for %d slots", gib(have), from, slots)
 	})

@@ -43,7 +43,8 @@ func swept(ctx context.Context, l lake.Lake, try func(context.Context, lake.Lake
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if err := sweep(ctx); err != nil && f.Verdict == OK {
-		return failed(f.Check, "remove "+folder+" from the lake, and allow this process to delete", fmt.Errorf("what was put can't be removed: %w", err))
+		return failed(f.Check, "remove "+folder+" from the lake, and allow this process to delete",
+			fmt.Errorf("what was put can't be removed: %w", err))
 	}
 	return f
 }
@@ -92,7 +93,8 @@ func putIfAbsent(ctx context.Context, l lake.Lake) (f Finding, usable bool) {
 	err = errors.Join(err, sweep(context.WithoutCancel(ctx)))
 	switch {
 	case errors.Is(err, lake.ErrUnsafe):
-		return failed(check, "use a store that keeps If-None-Match on PUT, or a file system with hard links; no worker runs a merge on this one", err), true
+		return failed(check, "use a store that keeps If-None-Match on PUT, or a file system with hard links; no worker runs a merge on this one",
+			err), true
 	case errors.Is(err, lake.ErrDenied):
 		return failed(check, "allow this process to read, list, write and delete under the lake", err), false
 	case err != nil:
@@ -134,7 +136,8 @@ func readAfterWrite(ctx context.Context, l lake.Lake, folder string) Finding {
 		}
 	}
 	// A round is seven requests.
-	return passed(check, "%d objects read as they were put, %v a request", 2*rounds, (time.Since(begun) / (7 * rounds)).Round(10*time.Microsecond))
+	return passed(check, "%d objects read as they were put, %v a request",
+		2*rounds, (time.Since(begun) / (7 * rounds)).Round(10*time.Microsecond))
 }
 
 // tricky are names that a store sorts differently if it sorts by folder, by letter or by number.
