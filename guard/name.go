@@ -20,6 +20,7 @@ const (
 const (
 	PutIfAbsent         Name = "put-if-absent"          // a manifest is published by link(2), never by rename
 	LakeClaim           Name = "lake-claim"             // a lake that belongs to another KV is refused
+	LakeProbesAtOnce    Name = "lake-probes-at-once"    // a lake is probed with puts at the same moment too
 	NumberTaken         Name = "number-taken"           // an execution number of another execution is refused
 	FenceUnknownFlags   Name = "fence-unknown-flags"    // a manifest with unknown writer flags is not fenced
 	FenceTableID        Name = "fence-table-id"         // a fence takes only the table that it was meant for
@@ -63,6 +64,7 @@ const (
 	OneTurn           Name = "one-turn"             // one put of a key at a time goes to storage
 	ReadBackBefore412 Name = "read-back-before-412" // a conflict is answered only once it is read back as present
 	HoldHungUp        Name = "hold-hung-up"         // a held put is dropped once its sender is gone
+	GateEndsTogether  Name = "gate-ends-together"   // behind TLS a sender that is gone is seen to be gone
 	HoldRevoked       Name = "revoked"              // a held put is dropped once its credential is revoked
 	TransactionFrozen Name = "transaction-frozen"   // a transaction file that a landed commit names never changes
 )
@@ -115,7 +117,8 @@ const (
 
 // The rules of the HTTP API (adapters/rest).
 const (
-	RestHost Name = "rest-host" // a request that names another host than the loopback is refused
+	RestHost        Name = "rest-host"        // a request that names another host than the loopback is refused
+	RestCertificate Name = "rest-certificate" // a certificate shows the role that it names and no higher one
 )
 
 // The rules of etcd (adapters/etcd).

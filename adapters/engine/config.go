@@ -13,8 +13,8 @@ import (
 type Config struct {
 	// Python is the interpreter, as [FindPython] returns it.
 	Python string
-	// MemoryLimit bounds what one engine process may allocate (RLIMIT_DATA); default 4 GiB. A process that
-	// wants more ends with [core.CodeEngineOOM].
+	// MemoryLimit bounds what one engine process may allocate (RLIMIT_DATA); default [DefaultMemory]. A
+	// process that wants more ends with [core.CodeEngineOOM].
 	MemoryLimit core.Bytes
 	// Threads is how many cores Lance's own work in one process may take; default: all that there are.
 	Threads int
@@ -27,6 +27,9 @@ type Config struct {
 	// Log is told of processes that start and end; default: nobody.
 	Log *slog.Logger
 }
+
+// DefaultMemory is the limit of one engine process; a machine needs so much for each slot.
+const DefaultMemory core.Bytes = 4 << 30
 
 // minMemory is what importing pylance and its threads may take; with less no merge ever runs.
 const minMemory = 256 << 20
@@ -50,7 +53,7 @@ func (c Config) Validate() error {
 
 func (c Config) withDefaults() Config {
 	if c.MemoryLimit == 0 {
-		c.MemoryLimit = 4 << 30
+		c.MemoryLimit = DefaultMemory
 	}
 	if c.ReadThreads == 0 {
 		c.ReadThreads = 8

@@ -104,7 +104,13 @@ func OpenWorker(ctx context.Context, cfg WorkerConfig) (w *Worker, err error) {
 		Endpoint: cfg.Endpoint, Instance: core.Instance(rand.Text()), Address: cfg.url(), Slots: cfg.Slots,
 		Declares: cfg.declares(), Limits: cfg.Limits, Pass: cfg.Pass, Unsafe: cfg.Unsafe,
 	}, world, cfg.Log)
-	if w.Gate, err = gate.Start(ctx, gate.Config{Lake: cfg.Lake, Authority: w.Driver, Address: cfg.GateAddress, Log: cfg.Log}); err != nil {
+	secure, err := cfg.Security.Gate()
+	if err != nil {
+		return w, err
+	}
+	if w.Gate, err = gate.Start(ctx, gate.Config{
+		Lake: cfg.Lake, Authority: w.Driver, Address: cfg.GateAddress, TLS: secure, Log: cfg.Log,
+	}); err != nil {
 		return w, err
 	}
 	if w.Client, err = w.Gate.GrantClient(cfg.ClientKey, cfg.ClientSecret); err != nil {

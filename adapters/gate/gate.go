@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -45,6 +47,8 @@ type Config struct {
 	Authority Authority
 	// Address to listen on; empty means a free port of 127.0.0.1.
 	Address string
+	// TLS, if set, is spoken on Address. Engines then have a free port of 127.0.0.1 of their own, without.
+	TLS *tls.Config
 	// Scratch is a directory for bodies on their way, outside of the lake; empty means the system's.
 	// The gate makes a private directory in it and removes it on Close.
 	Scratch string
@@ -75,7 +79,8 @@ func (c Config) validate() (Config, error) {
 // Gate is a running S3 endpoint. See [Start].
 type Gate struct {
 	cfg         Config
-	addr        string
+	addr        string  // where the library listens
+	secure      *secure // nil without TLS
 	scratch     *scratch.Dir
 	credentials *credentials
 	turns       *turns
@@ -111,9 +116,18 @@ func Start(ctx context.Context, cfg Config) (*Gate, error) {
 		progress: newProgress(), made: newMade(), foreign: newForeign(),
 	}
 	g.ctx, g.stop = context.WithCancel(context.Background())
+	outside := cfg.Address
+	if cfg.TLS != nil {
+		g.cfg.Address = ""
+	}
 	if err := g.listen(ctx); err != nil {
 		g.stop()
 		return nil, errors.Join(err, private.Close())
+	}
+	if cfg.TLS != nil {
+		if g.secure, err = newSecure(ctx, cmp.Or(outside, "127.0.0.1:0"), g.addr, cfg.TLS); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
 	}
 	return g, nil
 }
@@ -182,20 +196,36 @@ func (g *Gate) serve(ctx context.Context, addr string) error {
 }
 
 // Addr is host:port of the endpoint.
-func (g *Gate) Addr() string { return g.addr }
+func (g *Gate) Addr() string {
+	if g.secure != nil {
+		return g.secure.listener.Addr().String()
+	}
+	return g.addr
+}
+
+// URL is where programs reach the endpoint.
+func (g *Gate) URL() string {
+	if g.secure != nil {
+		return "https://" + g.Addr()
+	}
+	return "http://" + g.Addr()
+}
 
 // StorageOptions are what pylance and LanceDB take as storage_options to reach the lake as s3://lake/…
 // through the gate. Those of an execution have a longer time-out, because its commits may be held.
 func (g *Gate) StorageOptions(c Credential) map[string]string {
 	o := map[string]string{
-		"aws_endpoint":          "http://" + g.addr,
+		"aws_endpoint":          g.URL(),
 		"aws_access_key_id":     c.AccessKey,
 		"aws_secret_access_key": c.SecretKey,
 		"aws_region":            Region,
-		"allow_http":            "true",
 	}
 	if c.Caller.Class == core.ClassExecution {
+		o["aws_endpoint"] = "http://" + g.addr // an engine is on this machine
 		o["timeout"] = fmt.Sprintf("%ds", int(ExecutionTimeout.Seconds()))
+	}
+	if strings.HasPrefix(o["aws_endpoint"], "http:") {
+		o["allow_http"] = "true"
 	}
 	return o
 }
@@ -209,6 +239,11 @@ func (g *Gate) Close() error {
 
 func (g *Gate) close() error {
 	g.credentials.remove(func(core.Caller) bool { return true })
+	if g.secure != nil {
+		if err := g.secure.close(); err != nil {
+			g.cfg.Log.Warn("close the gate's port", "error", err)
+		}
+	}
 	err := g.server.ShutDown()
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // a client's connection without a request: it ends with that client or with us

@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -40,6 +41,7 @@ type setup struct {
 	landed   func(core.Target, core.ShardID)
 	prepare  func(dir string)
 	listenOn string
+	tls      *tls.Config
 }
 
 func newWorld(t *testing.T, s setup) *world {
@@ -59,7 +61,7 @@ func newWorld(t *testing.T, s setup) *world {
 		seen = s.wrap(local)
 	}
 	w.Gate, err = gate.Start(t.Context(), gate.Config{
-		Lake: seen, Authority: w.authority, Scratch: t.TempDir(), Address: s.listenOn,
+		Lake: seen, Authority: w.authority, Scratch: t.TempDir(), Address: s.listenOn, TLS: s.tls,
 		StorageTimeout: s.timeout, ExecutionHold: s.hold, ShardLanded: s.landed,
 		Log: slog.New(slog.NewTextHandler(testLog{t}, nil)),
 	})

@@ -3,6 +3,8 @@ package gate_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
@@ -18,11 +20,14 @@ import (
 // wire is a plain S3 client that tries each request once.
 type wire struct{ *s3.Client }
 
-func newWire(g *gate.Gate, c gate.Credential) *wire {
+func newWire(g *gate.Gate, c gate.Credential) *wire { return wireTo(g.URL(), nil, c) }
+
+// wireTo leads to a URL, whose certificate these authorities have signed.
+func wireTo(url string, trusted *x509.CertPool, c gate.Credential) *wire {
 	return &wire{s3.New(s3.Options{
-		BaseEndpoint: aws.String("http://" + g.Addr()), Region: gate.Region, UsePathStyle: true,
+		BaseEndpoint: &url, Region: gate.Region, UsePathStyle: true,
 		Retryer:    aws.NopRetryer{},
-		HTTPClient: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}},
+		HTTPClient: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8, TLSClientConfig: &tls.Config{RootCAs: trusted}}},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey}, nil
 		}),

@@ -22,7 +22,7 @@ func (e *ForeignError) Error() string { return e.why }
 // It refuses a KV whose records have another format, and one that serves another lake: both errors name
 // what was found and what was wanted. lakeURI must be canonical, because it is compared as text.
 func Identify(ctx context.Context, store KV, lakeURI string) (core.KVRecord, error) {
-	found, ok, err := identity(ctx, store, lakeURI)
+	found, ok, err := Identity(ctx, store, lakeURI)
 	if ok || err != nil {
 		return found, err
 	}
@@ -33,7 +33,7 @@ func Identify(ctx context.Context, store KV, lakeURI string) (core.KVRecord, err
 		Then: []core.Op{core.Put(core.KVKey(), core.Encode(mine))},
 	})
 	// Whether ours was applied, somebody else's came first, or nobody knows: what is there now counts.
-	found, ok, err = identity(ctx, store, lakeURI)
+	found, ok, err = Identity(ctx, store, lakeURI)
 	switch {
 	case ok || err != nil:
 		return found, err
@@ -43,8 +43,9 @@ func Identify(ctx context.Context, store KV, lakeURI string) (core.KVRecord, err
 	return core.KVRecord{}, fmt.Errorf("give the KV its identity: %s was written and is gone again", core.KVKey())
 }
 
-// identity reads the record and checks it; ok is false when there is none.
-func identity(ctx context.Context, store KV, lakeURI string) (record core.KVRecord, ok bool, err error) {
+// Identity reads the record that says what the KV is, and checks it as [Identify] does, but writes nothing; ok
+// is false when there is none yet.
+func Identity(ctx context.Context, store KV, lakeURI string) (record core.KVRecord, ok bool, err error) {
 	snapshot, err := store.Read(ctx, core.Range{Key: core.KVKey()})
 	if err != nil {
 		return record, false, fmt.Errorf("read the identity of the KV: %w", err)

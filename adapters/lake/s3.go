@@ -73,6 +73,24 @@ func (l *S3) URI() string {
 	return strings.TrimSuffix("s3://"+l.bucket+"/"+l.prefix, "/")
 }
 
+// Server is where the bucket is served, "" for AWS itself, and its region.
+func (l *S3) Server() (endpoint, region string) {
+	o := l.client.Options()
+	return aws.ToString(o.BaseEndpoint), o.Region
+}
+
+// Listed returns the keys under a folder in the order in which the bucket lists them. [S3.List] sorts them, so
+// only here does it show whether the bucket keeps the order on which stock clients count.
+func (l *S3) Listed(ctx context.Context, folder string) ([]string, error) {
+	var out []string
+	err := l.pages(ctx, folder, "", func(p *s3.ListObjectsV2Output) {
+		for _, o := range p.Contents {
+			out = append(out, strings.TrimPrefix(aws.ToString(o.Key), l.prefix))
+		}
+	})
+	return out, err
+}
+
 // name is the object's key in the bucket.
 func (l *S3) name(key string) *string { return aws.String(l.prefix + key) }
 

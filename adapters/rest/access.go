@@ -100,26 +100,38 @@ func needs(r *http.Request) (Role, bool) {
 	return Operator, true
 }
 
-// Guarded puts the tokens before a handler: 401 without one that is known, 403 for a role that is too low.
-func (t Tokens) Guarded(h http.Handler) http.Handler {
-	if t.None() {
+// Guarded puts tokens and certificates before a handler: 401 without one that is known, 403 for a role that is
+// too low. Of a token and a certificate the higher role counts.
+func (s Security) Guarded(h http.Handler) http.Handler {
+	if s.open() {
 		return h
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		need, any := needs(r)
 		if any {
-			token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-			role, known := t.role(token)
+			role, known := shown(r.TLS)
+			if token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); bearer {
+				by, ok := s.Tokens.role(token)
+				role, known = higher(role, by), known || ok
+			}
 			switch {
-			case !bearer || !known:
+			case !known:
 				w.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
-				answer(w, newProblem(http.StatusUnauthorized, "show a token of this fleet: Authorization: Bearer TOKEN"))
+				answer(w, newProblem(http.StatusUnauthorized, "show a token of this fleet, Authorization: Bearer TOKEN, or a certificate that names a role"))
 				return
 			case slices.Index(roles, role) < slices.Index(roles, need):
-				answer(w, newProblem(http.StatusForbidden, fmt.Sprintf("this takes the role %s, and the token is of %s", need, role)))
+				answer(w, newProblem(http.StatusForbidden, fmt.Sprintf("this takes the role %s, and what was shown is of %s", need, role)))
 				return
 			}
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// higher is the one of two roles that may do more; "" may do nothing.
+func higher(a, b Role) Role {
+	if slices.Index(roles, b) > slices.Index(roles, a) {
+		return b
+	}
+	return a
 }

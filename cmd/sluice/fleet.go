@@ -37,20 +37,32 @@ func (o *fleetFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.lake, "lake", "", "what holds the tables: a directory, or s3://BUCKET/PREFIX")
 	f.StringVar(&o.kv, "kv", "", "the fleet's KV: etcd:HOST:PORT,HOST:PORT")
-	f.StringVar(&o.http, "http", freePort, "address of the HTTP API; others than 127.0.0.1 need --tokens")
-	f.StringVar(&o.advertise, "advertise", "", "URL by which the fleet reaches the HTTP API (default: its address)")
+	f.StringVar(&o.http, "http", freePort, "address of the HTTP API; others than 127.0.0.1 need --tokens or --tls-ca")
 	f.StringVar(&o.owned, "owned", "", "tables to merge, comma-separated (default: $"+ownedEnv+")")
 	f.StringVar(&o.drain, "drain", "", "tables to drain, comma-separated (default: $"+drainEnv+")")
+	o.accessFlags(c)
+	o.etcdFlags(c)
+	o.limits = limitFlags(c)
+}
+
+// accessFlags say how the processes of the fleet find and know each other.
+func (o *fleetFlags) accessFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.advertise, "advertise", "", "URL by which the fleet reaches the HTTP API (default: its address)")
 	f.StringVar(&o.tokens, "tokens", "", "file with a line ROLE TOKEN for fleet, operator and reader")
-	f.StringVar(&o.security.Cert, "tls-cert", "", "certificate of the HTTP API (PEM)")
+	f.StringVar(&o.security.Cert, "tls-cert", "", "certificate of the HTTP API and the gate (PEM)")
 	f.StringVar(&o.security.Key, "tls-key", "", "its key (PEM)")
-	f.StringVar(&o.security.CA, "tls-ca", "", "authority of the fleet's certificates (PEM; default: the system's)")
+	f.StringVar(&o.security.CA, "tls-ca", "", "authority of the fleet's certificates, which may name roles (PEM; default: the system's)")
+}
+
+// etcdFlags say how etcd is reached.
+func (o *fleetFlags) etcdFlags(c *cobra.Command) {
+	f := c.Flags()
 	f.StringVar(&o.etcd.Prefix, "etcd-prefix", etcd.DefaultPrefix, "what every key of this lake begins with")
 	f.StringVar(&o.etcd.CA, "etcd-ca", "", "authority of etcd's certificates (PEM)")
 	f.StringVar(&o.etcd.Cert, "etcd-cert", "", "client certificate for etcd (PEM)")
 	f.StringVar(&o.etcd.Key, "etcd-key", "", "its key (PEM)")
 	f.StringVar(&o.etcd.Username, "etcd-user", "", "user of etcd; the password comes from $"+etcdPasswordEnv)
-	o.limits = limitFlags(c)
 }
 
 // common checks the flags and opens what both kinds of processes need. Nothing is asked of the KV yet, which

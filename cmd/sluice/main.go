@@ -57,6 +57,8 @@ func rootCommand() *cobra.Command {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(devCommand(), masterCommand(), workerCommand(), mergeCommand(), adoptCommand(), modeCommand(), policyCommand(), drainCommand(), failuresCommand(), demoCommand(), simCommand(), versionCommand())
+	root.AddCommand(doctorCommand())
+	root.AddCommand(devCommand(), masterCommand(), workerCommand(), mergeCommand(), adoptCommand(), demoCommand(), simCommand(), versionCommand())
 	return root
 }
 

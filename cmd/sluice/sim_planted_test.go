@@ -31,7 +31,7 @@ func TestPlantedFailuresHaveExitCodesAndStories(t *testing.T) {
 		guard.SetOut(guard.Name(mistake))
 		trace := filepath.Join(t.TempDir(), "trace.jsonl")
 		out, err := simCommandOf(t, append([]string{"run", "--parallel", "1", "--trace", trace, "--html", trace + ".html"}, want.args...)...)
-		if code := codeOf(err); code != want.code || !strings.Contains(out, want.says) || !timed.MatchString(out) {
+		if code := codeOf(err); code != want.code || !strings.Contains(out, want.says) || !clocked.MatchString(out) {
 			t.Errorf("%s: exit code %d, expected %d with %q in\n%s", mistake, code, want.code, want.says, out)
 		}
 		if again, err := simCommandOf(t, "replay", trace); codeOf(err) != want.code || strings.Contains(again, "NB:") {
@@ -44,8 +44,8 @@ func TestPlantedFailuresHaveExitCodesAndStories(t *testing.T) {
 	}
 }
 
-// timed is a line of a story.
-var timed = regexp.MustCompile(`(?m)^\d+:\d\d:\d\d\.\d{3}  (m|w|lake|---)`)
+// clocked is a line of a story.
+var clocked = regexp.MustCompile(`(?m)^\d+:\d\d:\d\d\.\d{3}  (m|w|lake|---)`)
 
 func codeOf(err error) int {
 	var failed *verdictError

@@ -69,7 +69,7 @@ without them a credential is drawn and printed with --json.`,
 			if err != nil {
 				return err
 			}
-			report := startReport{Kind: "worker", Name: name, HTTP: w.Server.URL(), Gate: "http://" + w.Gate.Addr()}
+			report := startReport{Kind: "worker", Name: name, HTTP: w.Server.URL(), Gate: w.Gate.URL()}
 			if asJSON {
 				report.StorageOptions = w.Gate.StorageOptions(w.Client)
 			}
