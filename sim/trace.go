@@ -19,7 +19,7 @@ type Head struct {
 	Seed    uint64  `json:"seed"`
 	Hours   float64 `json:"hours"`
 	Profile string  `json:"profile,omitempty"` // the named one
-	Commit  string  `json:"commit,omitempty"` // of the program that made it
+	Commit  string  `json:"commit,omitempty"`  // of the program that made it
 	Planted string  `json:"planted,omitempty"`
 	Verdict Verdict `json:"verdict"`
 	Problem string  `json:"problem"`

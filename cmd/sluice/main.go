@@ -58,7 +58,6 @@ func rootCommand() *cobra.Command {
 	})
 	root.AddCommand(devCommand(), masterCommand(), workerCommand(), mergeCommand(), adoptCommand(), modeCommand(), policyCommand(), drainCommand(), failuresCommand(), demoCommand(), simCommand(), versionCommand())
 	root.AddCommand(doctorCommand())
-	root.AddCommand(devCommand(), masterCommand(), workerCommand(), mergeCommand(), adoptCommand(), demoCommand(), simCommand(), versionCommand())
 	return root
 }
 
