@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/sluice-data/sluice/guard"
 )
 
 // Distinct types for things that must not mix. All of them are plain values: comparable, printable and
@@ -99,7 +101,12 @@ func (t Target) Path() string { return string(t) + ".lance" }
 
 // segment is the target as one path segment: "db" and "db/events" never share a prefix that ends at a
 // slash, so a range over one never sweeps the other.
-func (t Target) segment() string { return url.PathEscape(string(t)) }
+func (t Target) segment() string {
+	if guard.Out(guard.PrefixNames) {
+		return string(t)
+	}
+	return url.PathEscape(string(t))
+}
 
 // Segment is the target as one percent-encoded path segment, as it stands in keys and in _sluice/x/.
 func (t Target) Segment() string { return t.segment() }

@@ -28,4 +28,6 @@ const (
 	UnknownAdmitIsAdmitted  Name = "unknown-admit-is-admitted"
 	FailedAdmitIsAdmitted   Name = "failed-admit-is-admitted"
 	RecoveredAtFreeze       Name = "recovered-at-freeze"
+	PrefixNames             Name = "prefix-names"
+	LatchForgotten          Name = "latch-forgotten"
 )

@@ -27,13 +27,15 @@ type checks struct {
 	w *world
 	// admitted are the highest versions admitted to each execution; open are those executions that have
 	// one admitted and are neither recovered nor released.
-	admitted map[core.ExecutionID]core.Version
-	open     map[core.Target]core.ExecutionID
-	targets  map[core.ExecutionID]core.Target
-	recent   []core.ExecutionID
-	merged   map[core.Target]int
-	progress map[core.ExecutionID]core.MonoTime // when completed work was recorded last
-	freezing map[core.ExecutionID]core.MonoTime // when a freeze was sent last
+	admitted   map[core.ExecutionID]core.Version
+	open       map[core.Target]core.ExecutionID
+	targets    map[core.ExecutionID]core.Target
+	recent     []core.ExecutionID
+	merged     map[core.Target]int
+	progress   map[core.ExecutionID]core.MonoTime // when completed work was recorded last
+	freezing   map[core.ExecutionID]core.MonoTime // when a freeze was sent last
+	reservedAt map[core.ExecutionID]core.Revision
+	leastProbe time.Duration // how often the most eager master probes
 	// noProgress is the limit that the fleet has; 0 turns off what needs it.
 	noProgress, mayRun time.Duration
 	leastPatience      time.Duration          // the shortest of these limits that a master has
@@ -54,7 +56,7 @@ type checks struct {
 func newChecks(w *world) *checks {
 	c := &checks{
 		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
-		progress: map[core.ExecutionID]core.MonoTime{}, freezing: map[core.ExecutionID]core.MonoTime{},
+		progress: map[core.ExecutionID]core.MonoTime{}, freezing: map[core.ExecutionID]core.MonoTime{}, reservedAt: map[core.ExecutionID]core.Revision{},
 		began: map[core.ExecutionID]core.MonoTime{}, leapt: map[core.Instance]bool{},
 		merged:  map[core.Target]int{},
 		targets: map[core.ExecutionID]core.Target{}, aside: map[core.Target]bool{}, fanOut: newFanOutChecks(), words: words{},
@@ -174,6 +176,7 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 		c.targets[now.ID] = now.Target
 	}
 	if t.Name == "reserve" {
+		c.reservedAt[now.ID] = c.w.kv.rev
 		c.remember(now.ID)
 	}
 	if now.Phase == core.Recovered || now.Phase == core.Finished || now.ID == "" {
@@ -221,6 +224,7 @@ func (c *checks) remember(e core.ExecutionID) {
 	delete(c.targets, old)
 	delete(c.progress, old)
 	delete(c.freezing, old)
+	delete(c.reservedAt, old)
 	delete(c.began, old)
 }
 

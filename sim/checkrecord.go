@@ -63,7 +63,11 @@ func (c *checks) progressed(t core.Txn, op core.Op) {
 func (c *checks) frozen(was, now core.Execution) {
 	if sent, by := c.freezing[was.ID]; by && now.End != nil && was.Phase == core.Running && now.By != was.Instance {
 		probed := now.End.Code == core.CodeWorkerGone && strings.Contains(now.End.Detail, "probes")
-		if at, any := c.progress[was.ID]; any && at > sent && (probed || now.End.Code == core.CodeNoProgress) {
+		at, any := c.progress[was.ID]
+		if any && probed && len(c.leapt) == 0 && c.stands(was) && c.w.now.Since(at) < c.leastProbe {
+			c.fail(7, "%s is frozen by probes alone, %v after it completed something", was.ID, c.w.now.Since(at))
+		}
+		if any && at > sent && (probed || now.End.Code == core.CodeNoProgress) {
 			c.fail(7, "%s is frozen for %s, and has completed something since that was judged", was.ID, now.End.Code)
 		}
 	}
@@ -74,6 +78,12 @@ func (c *checks) frozen(was, now core.Execution) {
 	if any && c.leastPatience > 0 && c.w.now.Since(at) < c.leastPatience*3/4 {
 		c.fail(7, "%s is frozen for no progress %v after it made some", was.ID, c.w.now.Since(at))
 	}
+}
+
+// stands reports whether the worker of an execution has been registered ever since that was reserved.
+func (c *checks) stands(e core.Execution) bool {
+	rec := c.w.kv.Get(core.WorkerKey(e.Endpoint))
+	return rec.Mod > 0 && rec.Mod < c.reservedAt[e.ID] && decode[core.WorkerRecord](rec).Instance == e.Instance
 }
 
 // idle checks an engine that reports the same again and again: that must not keep it going.

@@ -44,7 +44,7 @@ func newRun(p Profile, src *source, record *Recording) *run {
 	w.quietly, w.record = true, record
 	w.checks.untouched = p.Rates.History == 0 && p.Rates.Stale == 0
 	w.checks.noProgress, w.checks.mayRun = p.Limits.NoProgress, p.Limits.Execution
-	w.checks.leastPatience = p.Limits.NoProgress
+	w.checks.leastPatience, w.checks.leastProbe = p.Limits.NoProgress, p.Limits.Probe
 	w.checks.longest = p.Limits.NoProgress * time.Duration(100+p.Uneven.Spread) / 100
 	draw := rand.New(rand.NewPCG(p.Seed, 0xf1ee7))
 	for _, t := range r.targets {

@@ -46,7 +46,11 @@ func (p *plot) sent(a *attempt, fate putFate, land func()) (putFate, bool) {
 		return putFate{never: true}, false
 	case fenceAfterHandOver:
 		p.begin(en)
-		w.after(p.jitter(time.Second), func() { w.kill(en.proc) })
+		w.after(p.jitter(time.Second), func() {
+			if !p.over { // the faults may have ended meanwhile
+				w.kill(en.proc)
+			}
+		})
 		return putFate{never: true}, false
 	case hourWithoutKV:
 		p.begin(en)
