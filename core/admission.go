@@ -180,6 +180,10 @@ func Judge(e Execution, landed []Version, attempt Attempt, in CommitIntent) Verd
 		return refuse(403, RuleMemWAL, "the table's MemWAL index is gone")
 	case !slices.Contains(operations(e.Kind), in.Body.Operation):
 		return refuse(403, RuleOperation, "a %s may not commit %s", e.Kind, in.Body.Operation)
+	case in.Body.ReadVersion+1 != in.Name.Version && !guard.Out(guard.RebasedOverAll):
+		// Lance writes the newest version that it rebased over into the transaction. A commit that was made for a
+		// version after a gap, and waited until somebody filled that, was rebased over nothing that lies in it.
+		return refuse(403, RuleDirectSuccess, "version %d was made on version %d, and knows nothing of those between", in.Name.Version, in.Body.ReadVersion)
 	}
 	raises, v := judgeMarks(e, in)
 	if !v.OK() {

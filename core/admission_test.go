@@ -55,6 +55,9 @@ func TestJudgeAnExecutionsCommit(t *testing.T) {
 			s.e.Phase = core.Recovering
 		}, core.RuleNotRunning, 403},
 		"version 0": {func(s *situation) { s.in.Name.Version = 0 }, core.RuleNextOnly, 403},
+		"a version that was made on an older one than that before it": {func(s *situation) {
+			s.attempt.Rebasable, s.in.Body.ReadVersion = true, 4
+		}, core.RuleDirectSuccess, 403},
 		"a version after a gap": {func(s *situation) {
 			s.in.Name.Version, s.in.Body.Version, s.in.Body.ReadVersion = 9, 9, 8
 		}, core.RuleNextOnly, 403},

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/sluice-data/sluice/guard"
 )
 
 // Master is the machine of one master. Any number of them work side by side without a leader: each of
@@ -306,7 +304,7 @@ func (m *Master) evaluate(at Moment, tr *track) {
 // latch writes the latch where our declaration stands higher, and takes it from draining down to owned
 // where every live process declares owned since. It reports whether a write is under way.
 func (m *Master) latch(at Moment, tr *track, tv *TargetView) bool {
-	if !m.register.live || guard.Out(guard.LatchForgotten) {
+	if !m.register.live {
 		return false
 	}
 	says, latch := m.cfg.Declares.Says(tr.target), tv.Latch.peek()

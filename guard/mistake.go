@@ -29,5 +29,4 @@ const (
 	FailedAdmitIsAdmitted   Name = "failed-admit-is-admitted"
 	RecoveredAtFreeze       Name = "recovered-at-freeze"
 	PrefixNames             Name = "prefix-names"
-	LatchForgotten          Name = "latch-forgotten"
 )

@@ -14,6 +14,7 @@ const (
 	MemWALIndex     Name = "mem-wal-index"    // a commit keeps the MemWAL index
 	MarksAsPlanned  Name = "marks-as-planned" // marks are those before or those planned
 	DirectSuccessor Name = "direct-successor" // tombstones follow the read version directly
+	RebasedOverAll  Name = "rebased-over-all" // a commit was made on the version before its own
 )
 
 // The rules of storage (adapters/lake, adapters/lance).

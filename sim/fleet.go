@@ -37,7 +37,7 @@ const (
 
 // newRun makes the fleet of a profile.
 func newRun(p Profile, src *source, record *Recording) *run {
-	r := &run{profile: p, src: src, w: newWorld(), targets: p.targets(), copies: map[core.Target]*table{}}
+	r := &run{profile: p, src: src, w: newWorld(), targets: p.Targets(), copies: map[core.Target]*table{}}
 	r.storm = &storm{src: src, rates: p.Rates, memory: p.Uneven.Memory, stalls: p.Stalls, over: true}
 	w := r.w
 	w.faults = r.storm.weather()

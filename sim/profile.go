@@ -150,7 +150,7 @@ func (p Profile) String() string {
 	return b.String()
 }
 
-// targets are the tables of the fleet. One name is the beginning of another.
-func (p Profile) targets() []core.Target {
+// Targets are the tables of the fleet. One name is the beginning of another.
+func (p Profile) Targets() []core.Target {
 	return []core.Target{"db", "db/events", "logs", "db/events/raw", "a b", "users", "traces", "spans"}[:p.Tables]
 }

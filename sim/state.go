@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -93,12 +92,7 @@ func (r *run) tableState(b *strings.Builder, name core.Target, t *table) {
 		}
 		fmt.Fprintf(b, "  shard %s at v%d: %d SSTables, the last %s; %d only there\n", s.id, s.version, len(s.sstables), strings.Join(listed, " "), len(s.unlisted))
 	}
-	tags := make([]core.Version, 0, len(t.tags))
-	for v := range t.tags {
-		tags = append(tags, v)
-	}
-	slices.Sort(tags)
-	if len(tags) > 0 {
+	if tags := sortedKeys(t.tags); len(tags) > 0 {
 		fmt.Fprintf(b, "  tagged: %v\n", tags)
 	}
 }

@@ -24,8 +24,8 @@ func (l Line) Clock() string {
 	return fmt.Sprintf("%d:%02d:%06.3f  %s", int(at.Hours()), int(at.Minutes())%60, (at % time.Minute).Seconds(), l)
 }
 
-// about is the table that a line speaks of; empty if it speaks of none.
-func (l Line) about(targets []core.Target) core.Target {
+// About is the table that a line speaks of; empty if it speaks of none.
+func (l Line) About(targets []core.Target) core.Target {
 	for _, t := range targets {
 		if strings.HasPrefix(l.Text, string(t)+": ") {
 			return t
@@ -37,20 +37,20 @@ func (l Line) about(targets []core.Target) core.Target {
 // Mattered are the lines of a run that have to do with its problem: those about the tables that it names, and the
 // faults of the processes that had to do with them, of the KV and of the lake. All lines, if it names no table.
 func (r Result) Mattered() []Line {
-	targets := r.Profile.targets()
+	targets := r.Profile.Targets()
 	named := slices.DeleteFunc(slices.Clone(targets), func(t core.Target) bool { return !names(r.Problem, t) })
 	if len(named) == 0 {
 		return r.Timeline
 	}
 	procs := map[string]bool{}
 	for _, l := range r.Timeline {
-		if slices.Contains(named, l.about(targets)) {
+		if slices.Contains(named, l.About(targets)) {
 			procs[l.Who] = true
 		}
 	}
 	var out []Line
 	for _, l := range r.Timeline {
-		t := l.about(targets)
+		t := l.About(targets)
 		switch {
 		case l.Who != "---" && t != "" && !slices.Contains(named, t):
 		case l.Who == "---" && !concerns(l.Text, named, procs):

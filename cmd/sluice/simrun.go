@@ -244,7 +244,7 @@ func drawn(name string, r sim.Result) error {
 	if err != nil {
 		return fmt.Errorf("write the page of seed %d: %w", r.Seed, err)
 	}
-	if err := sim.WritePage(f, r); err != nil {
+	if err := writePage(f, r); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {

@@ -1,4 +1,4 @@
-package sim
+package main
 
 import (
 	"bytes"
@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/sluice-data/sluice/sim"
 )
 
 // pageOf is the page of a result, parsed.
-func pageOf(t *testing.T, r Result) (text string, tags map[string]int) {
+func pageOf(t *testing.T, r sim.Result) (text string, tags map[string]int) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WritePage(&b, r); err != nil {
+	if err := writePage(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	root, err := html.Parse(bytes.NewReader(b.Bytes()))
@@ -31,7 +33,7 @@ func pageOf(t *testing.T, r Result) (text string, tags map[string]int) {
 
 func TestThePageOfARunDrawsItsLanesExecutionsAndMarks(t *testing.T) {
 	t.Parallel()
-	r := Run(Options{Seed: 5, Hours: 0.5, Timeline: true})
+	r := sim.Run(sim.Options{Seed: 5, Hours: 0.5, Timeline: true})
 	text, tags := pageOf(t, r)
 	for _, lane := range []string{"the world", "m1", "w1", "db"} {
 		if !strings.Contains(text, `data-lane="`+lane+`"`) {
@@ -54,9 +56,9 @@ func TestThePageOfARunDrawsItsLanesExecutionsAndMarks(t *testing.T) {
 // What a run says is text, whatever is in it; and a long run makes no larger page.
 func TestThePageEscapesWhatItShowsAndIsBounded(t *testing.T) {
 	t.Parallel()
-	r := Result{Profile: Profile{Masters: 1, Workers: 1, Tables: 1}, Verdict: Safety, Problem: "<script>alert(1)</script>"}
+	r := sim.Result{Profile: sim.Profile{Masters: 1, Workers: 1, Tables: 1}, Verdict: sim.Safety, Problem: "<script>alert(1)</script>"}
 	for range 5 * maxMarks {
-		r.Timeline = append(r.Timeline, Line{Who: "m1", Text: "db: <b>bold</b>"})
+		r.Timeline = append(r.Timeline, sim.Line{Who: "m1", Text: "db: <b>bold</b>"})
 	}
 	text, tags := pageOf(t, r)
 	if tags["script"] != 1 || tags["b"] > 0 {

@@ -1,4 +1,4 @@
-package sim
+package main
 
 import (
 	_ "embed"
@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/sluice-data/sluice/core"
+	"github.com/sluice-data/sluice/sim"
 )
 
-//go:embed page.html
+//go:embed simpage.html
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
@@ -33,7 +34,7 @@ type page struct {
 	Bars                           []bar
 	Marks                          []mark
 	Left                           int
-	Lines                          []Line
+	Lines                          []sim.Line
 }
 
 type lane struct {
@@ -56,9 +57,9 @@ type mark struct {
 	Class, Text string
 }
 
-// WritePage draws a run that has a timeline as one page of HTML that needs nothing else: a lane for what happens to
+// writePage draws a run that has a timeline as one page of HTML that needs nothing else: a lane for what happens to
 // the world, one for each process and for each table.
-func WritePage(w io.Writer, r Result) error {
+func writePage(w io.Writer, r sim.Result) error {
 	p := page{
 		Title: fmt.Sprintf("sluice sim: seed %d", r.Seed), Verdict: string(r.Verdict), Profile: r.Profile.String(), State: r.State,
 		Width: chartLeft + chartWidth + 20,
@@ -80,7 +81,7 @@ func WritePage(w io.Writer, r Result) error {
 	for i := range r.Profile.Workers {
 		add(fmt.Sprintf("w%d", i+1))
 	}
-	for _, t := range r.Profile.targets() {
+	for _, t := range r.Profile.Targets() {
 		add(string(t))
 	}
 	for _, l := range r.Timeline { // twins, and old processes under other names
@@ -107,7 +108,7 @@ func WritePage(w io.Writer, r Result) error {
 		case "---":
 			name, class = "the world", "fault"
 		case "lake":
-			name, class = string(l.about(r.Profile.targets())), "landed"
+			name, class = string(l.About(r.Profile.Targets())), "landed"
 		}
 		if y, ok := rows[name]; ok {
 			p.Marks = append(p.Marks, mark{x(l.At), y - 4, y + 4, class, l.Clock()})
@@ -123,7 +124,7 @@ func WritePage(w io.Writer, r Result) error {
 }
 
 // draw draws one execution in the lane of its table.
-func (p *page) draw(s Span, y int, end time.Duration, x func(time.Duration) int) {
+func (p *page) draw(s sim.Span, y int, end time.Duration, x func(time.Duration) int) {
 	class, outcome, to := "open", "not over", s.Ended
 	switch {
 	case s.Ended == 0:
