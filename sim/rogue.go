@@ -20,6 +20,9 @@ func (en *engine) misdeed(a *attempt) {
 	switch en.script.rogue {
 	case rogueGap:
 		a.body.Version++
+		if en.exec.Number%2 == 0 {
+			a.table.foreign() // and somebody fills the gap just then
+		}
 	case rogueMarks:
 		for _, p := range en.exec.Plan {
 			a.body.Marks = a.body.Marks.With(p.Shard, p.Last+1)

@@ -126,7 +126,8 @@ func (r *run) unkept(t core.Target) string {
 }
 
 // tidy reports whether no SSTable stands in a manifest that could leave it: one that the base covers, and every
-// index, and that no tag needs.
+// index, and that no tag needs. What only is there in a copy that somebody has brought back stands in no record of
+// ours: that is for whoever looks for files that nothing names.
 func (t *table) tidy() bool {
 	head := t.head()
 	for _, s := range t.shards {
@@ -139,7 +140,7 @@ func (t *table) tidy() bool {
 				covered = min(covered, v.Marks.Of(s.id))
 			}
 		}
-		if s.id != t.corrupt && len(s.sstables) > 0 && s.sstables[0].generation <= covered || len(s.unlisted) > 0 {
+		if s.id != t.corrupt && len(s.sstables) > 0 && s.sstables[0].generation <= covered || len(s.unlisted) > 0 && !t.rewritten {
 			return false
 		}
 	}
