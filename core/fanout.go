@@ -78,7 +78,9 @@ func (m *Master) shares(at Moment, tr *track, tv *TargetView, asked Demand) []sh
 	}
 	for _, c := range asked.Kinds {
 		e := c.Kind.endpoint()
-		out = append(out, share{endpoint: e, kind: c.Kind, shards: anything, turn: c.Turn, attempts: tv.Failure(tr.target, e).Value.Attempts})
+		f := tv.Failure(tr.target, e).Value
+		// Nobody starts it: that is no failure of the table, but merges must not wait for it again and again.
+		out = append(out, share{endpoint: e, kind: c.Kind, shards: anything, turn: c.Turn, attempts: f.Attempts + f.Queued})
 	}
 	for i := range out {
 		sh := &out[i]

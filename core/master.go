@@ -301,13 +301,16 @@ func (m *Master) evaluate(at Moment, tr *track) {
 	}
 }
 
-// latch writes the latch where our declaration stands higher, and takes it from draining down to owned
+// latch writes the latch where our declaration stands higher, or that of a worker which has the target drained, and takes it from draining down to owned
 // where every live process declares owned since. It reports whether a write is under way.
 func (m *Master) latch(at Moment, tr *track, tv *TargetView) bool {
 	if !m.register.live {
 		return false
 	}
 	says, latch := m.cfg.Declares.Says(tr.target), tv.Latch.peek()
+	if m.view.drains(tr.target) != "" {
+		says = Draining // workers write no latch
+	}
 	switch {
 	case says != Direct && latch.Raises(says):
 	case says == Owned && latch.mode() == Draining && m.allOwnedSince(tr.target, tv.Latch.Mod):

@@ -281,6 +281,16 @@ func (w *Worker) status(t Target, e ExecutionID) Status {
 	return Status{Known: true, Phase: j.exec.Phase, Counters: j.progress.Counters}
 }
 
+// drains is a live worker that has a target drained; empty if there is none.
+func (v *View) drains(t Target) Instance {
+	for i := range v.Workers {
+		if w := &v.Workers[i].Value; len(w.Declares.Draining) > 0 && w.Declares.Says(t) == Draining {
+			return w.Instance
+		}
+	}
+	return ""
+}
+
 // ownWorker is the worker's own registration, as others see it.
 func ownWorker(v *View, e Endpoint) Seen[WorkerRecord] {
 	key := WorkerKey(e)
@@ -292,8 +302,8 @@ func ownWorker(v *View, e Endpoint) Seen[WorkerRecord] {
 	return Seen[WorkerRecord]{Key: key}
 }
 
-// voices collects what is said about a target: by every live master, by the one worker that is judged,
-// by policy and latch.
+// voices collects what is said about a target: by every live master, by the one worker that is judged, by policy and
+// latch, and by any other worker that has it drained.
 func voices(v *View, t Target, worker Seen[WorkerRecord]) Voices {
 	out := Voices{Live: make([]Declared, 0, len(v.Masters)+1), Policy: v.Target(t).Policy.peek(), Latch: v.Target(t).Latch.peek()}
 	for _, m := range v.Masters {
@@ -301,6 +311,9 @@ func voices(v *View, t Target, worker Seen[WorkerRecord]) Voices {
 	}
 	if worker.Present() {
 		out.Live = append(out.Live, Declared{worker.Value.Instance, worker.Value.Declares.Says(t), slices.Contains(worker.Value.Capabilities, OwnedMerge)})
+	}
+	if drains := v.drains(t); drains != "" {
+		out.Live = append(out.Live, Declared{drains, Draining, true})
 	}
 	return out
 }
