@@ -82,6 +82,9 @@ func (m *Master) pick(at Moment, t Target, kind Kind, wants need) (Seen[WorkerRe
 		if !slices.Contains(w.Value.Capabilities, kind.capability()) {
 			continue // it can't do this at all
 		}
+		if why == ReasonNone && kind.Maintains() && m.track(t).silent(at, w.Value.Endpoint, 4*queue) {
+			why = ReasonNoWorker
+		}
 		if why == ReasonNone {
 			why = m.hasRoom(at, w.Value, t, wants)
 		}

@@ -76,6 +76,14 @@ func (tr *track) shun(at Moment, e Endpoint, queue time.Duration) int {
 	return i
 }
 
+// silent reports whether a worker was reserved for the target in the last while and did not even begin. Maintenance has
+// time: it tries such a worker so seldom that merges have the table for most of the time meanwhile.
+func (tr *track) silent(at Moment, e Endpoint, while time.Duration) bool {
+	return !guard.Out(guard.SilentIsLeftAlone) && slices.ContainsFunc(tr.shunned, func(s shunned) bool {
+		return s.endpoint == e && !s.started && at.Mono.Since(s.at) < while
+	})
+}
+
 // spares reports whether a shunned worker is passed by while others are busy: for as long as a reservation that
 // nobody starts would cost.
 func (tr *track) spares(at Moment, queue time.Duration) bool {

@@ -12,5 +12,6 @@ const (
 	DrainBeforeDelete     Name = "drain-before-delete"     // a directory is deleted once no manifest names it
 	DrainReadsMarksBack   Name = "drain-reads-marks-back"  // what the base no longer covers stays
 	DrainIsAdmitted       Name = "drain-is-admitted"       // a drain is a commit like any other
+	SilentIsLeftAlone     Name = "silent-is-left-alone"    // a worker that starts nothing costs merges no queue limit after the other
 	DeletesAreWaitedFor   Name = "deletes-are-waited-for"  // a recovery waits for deletes that may still land
 )
