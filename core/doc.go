@@ -50,6 +50,13 @@
 // nobody (blind.go). Why a target waits is one pure function (why.go), and so is the verdict on one that runs
 // (pulse.go).
 //
+// # Maintenance
+//
+// Compaction, indexing and cleanup are executions like merges, with budgets and turns of their own, asked for by a
+// request or a table's policy (maintain.go). What nobody needs any more is decided from the versions, tags and
+// indexes of the table (reclaim.go): written down first, drained from its shard's manifest as an admitted commit,
+// and only then deleted, each step on a fresh look (cleanup.go).
+//
 // # Operators
 //
 // A table's mode, its policy, and the failures of an endpoint are what an operator has a say in (operate.go). A
@@ -79,5 +86,5 @@
 //
 // name, record, txn, key; transaction, release; admission, fence, adoption; worker, job, commit, job_end;
 // master, look, fanout, claim, watch, settle; pass, policy, budget, touch, suspect; load, self, orphan; why, pulse;
-// operate, wish.
+// maintain, reclaim, cleanup; operate, wish.
 package core

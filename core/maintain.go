@@ -41,6 +41,11 @@ func (e Endpoint) chore() Kind {
 	return ""
 }
 
+// Able reports whether some live worker can do maintenance of this kind.
+func (v *View) Able(k Kind) bool {
+	return slices.ContainsFunc(v.Workers, func(w Seen[WorkerRecord]) bool { return slices.Contains(w.Value.Capabilities, k.capability()) })
+}
+
 // anything stands for the shards of an execution that has none.
 var anything = []ShardID{""}
 

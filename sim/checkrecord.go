@@ -105,7 +105,10 @@ func (c *checks) demand(t core.Txn, before map[string]core.Record) {
 		return
 	}
 	e := h.Execution
-	if h.Merged {
+	switch {
+	case h.Merged && e.Kind.Maintains():
+		c.w.cover["maintained"]++
+	case h.Merged:
 		c.w.cover["merged"]++
 		c.merged[e.Target]++
 		c.lying(e)

@@ -39,11 +39,33 @@ func (a *api) setPolicy(ctx context.Context, in *policyInput) (*body[TargetPolic
 	if err != nil {
 		return nil, err
 	}
+	if err := a.able(ctx, in.Body.Kinds); err != nil {
+		return nil, err
+	}
 	answer, err := a.cfg.Master.Policy(ctx, t, in.Body)
 	if err := obeyed(answer, err); err != nil {
 		return nil, err
 	}
 	return &body[TargetPolicy]{TargetPolicy{t, in.Body}}, nil
+}
+
+// able refuses a policy that names maintenance which no live worker can do: it would wait without end.
+func (a *api) able(ctx context.Context, kinds []core.Kind) error {
+	if len(kinds) == 0 {
+		return nil
+	}
+	v, err := a.view(ctx, core.WorkerRange())
+	if err != nil {
+		return err
+	}
+	for _, k := range kinds {
+		if k.Maintains() && !v.Able(k) {
+			p := newProblem(http.StatusConflict, fmt.Sprintf("no live worker can run %s; leave it out of kinds, or start a worker that can", k))
+			p.Reason = core.ReasonNoWorker
+			return p
+		}
+	}
+	return nil
 }
 
 // ModeWish names a mode.

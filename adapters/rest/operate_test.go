@@ -42,6 +42,22 @@ func TestAPolicyIsReplacedAndShown(t *testing.T) {
 	}
 }
 
+// Maintenance that no live worker can do would wait without end, and nobody would hear why.
+func TestAPolicyNamesOnlyWhatSomeWorkerCanDo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	doc := core.Policy{Kinds: []core.Kind{core.KindCompact}}
+	_, err := r.client().SetPolicy(t.Context(), events, doc)
+	var p *rest.Problem
+	if !errors.As(err, &p) || p.Status != http.StatusConflict || p.Reason != core.ReasonNoWorker || r.master.wish != nil {
+		t.Errorf("expected a refusal, got %+v, and the master was asked for %v", err, r.master.wish)
+	}
+	r.put(core.WorkerKey("w1"), core.WorkerRecord{Endpoint: "w1", Capabilities: []core.Capability{core.OwnedMerge, "compact/1"}})
+	if _, err := r.client().SetPolicy(t.Context(), events, doc); err != nil {
+		t.Errorf("a worker can do it: %v", err)
+	}
+}
+
 func TestFailuresAreForgottenOnOneTableOrOnAll(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
