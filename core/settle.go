@@ -113,6 +113,9 @@ func (s *settlement) handle(at Moment, ev Event, o *outbox) settleResult {
 	case FenceDone:
 		if ev.Outcome == Applied {
 			o.note(s.exec, CodeOK, "fence landed")
+			if s.Forced {
+				s.began = at.Mono // a copy that a person has brought back may lie hundreds of versions behind
+			}
 		} else if !ev.Failure.OK() {
 			o.note(s.exec, ev.Failure.Code, "fence: "+ev.Failure.Detail)
 		}
@@ -227,7 +230,8 @@ func (s *settlement) haveLooked(at Moment, ev Surveyed, o *outbox) {
 			continue
 		}
 		s.rounds++
-		if s.rounds > s.Limits.BarrierRounds || at.Mono.Since(s.began) > s.Limits.Barrier {
+		// As many rounds as there are versions to occupy, and some for those that others take meanwhile.
+		if s.rounds > s.Limits.BarrierRounds+s.gap(w) || at.Mono.Since(s.began) > s.Limits.Barrier {
 			s.fail(at, Failure{Code: CodeStorage, Detail: fmt.Sprintf("%s stands below the admitted version %d after %d rounds", w.Resource, w.Version, s.rounds-1)}, o)
 			return
 		}
@@ -245,6 +249,16 @@ func (s *settlement) found(w Watermark, latest Version) {
 	if !slices.ContainsFunc(s.fenced, func(f Fenced) bool { return f.Resource == w.Resource }) {
 		s.fenced = append(s.fenced, Fenced{w.Resource, w.Version, latest})
 	}
+}
+
+// gap is how many versions of a resource were free when it was looked at first.
+func (s *settlement) gap(w Watermark) int {
+	for _, f := range s.fenced {
+		if f.Resource == w.Resource {
+			return int(f.Fences())
+		}
+	}
+	return 0
 }
 
 func (s *settlement) finishRecovery(at Moment, o *outbox) {

@@ -154,6 +154,15 @@ func (w *Worker) Busy() int {
 	return n
 }
 
+// Registered reports whether this worker is registered, and if not, which live process has its name instead; empty if
+// none has.
+func (w *Worker) Registered() (ok bool, instead Instance) {
+	if w.register.live {
+		return true, ""
+	}
+	return false, ownWorker(w.view, w.cfg.Endpoint).Value.Instance
+}
+
 // Mode is what this worker knows of a target's mode, for the gate's rules about clients.
 func (w *Worker) Mode(t Target) Mode {
 	if !w.heard || w.view.Target(t).Broken {

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/sluice-data/sluice/core"
 )
 
 // unreached is what a standard batch can't come to, with the reason why that is no gap of the simulator.
@@ -31,7 +34,8 @@ var unreached = map[string]string{
 const standardBatch = 90
 
 // standard is the profile of a seed of the batch: as it is drawn, but for half of them, in which plots are set all
-// the time and little else gets in their way, and one of six, in which many engines do what they may not.
+// the time and little else gets in their way, one of six, in which many engines do what they may not, and another one,
+// whose tables are maintained all the time.
 func standard(seed uint64) *Profile {
 	p := newProfile(seed, 1)
 	switch seed % 6 {
@@ -39,6 +43,12 @@ func standard(seed uint64) *Profile {
 		p.Rates.Plot, p.Rates.Every = 1000, 4*p.Rates.Every
 	case 2:
 		p.Rates.Engine = 500
+	case 4:
+		p.Rates.Plot, p.Rates.Every = 1000, 4*p.Rates.Every
+		p.Upkeep = Upkeep{
+			Kinds: []core.Kind{core.KindCleanup, core.KindCompact, core.KindIndex}, Every: time.Minute, Small: 2,
+			Graces: core.Graces{Reader: time.Minute, Retention: time.Minute}, Tags: 5, Users: 40, Indexed: seed%4 == 0,
+		}
 	}
 	return &p
 }

@@ -89,7 +89,10 @@ func (p *plot) applied(t core.Txn) {
 	}
 	switch {
 	case p == nil || p.exec == "" || !p.concerns(t):
-	case (p.what == lateInBarrier || p.what == drainInBarrier) && t.Name == "freeze":
+	case p.what == drainInBarrier && t.Name == "freeze":
+		p.release(p.jitter(10 * time.Millisecond)) // there is but one fence to come before
+		p.w.after(time.Second, p.end)
+	case p.what == lateInBarrier && t.Name == "freeze":
 		p.release(p.jitter(120 * time.Millisecond))
 		p.w.after(time.Second, p.end)
 	case p.what == fenceAfterHandOver && t.Name == "release":

@@ -125,6 +125,13 @@ func (w *Worker) Load() (l core.Load, ok bool) {
 	return l, ok
 }
 
+// Registered reports whether the worker is registered, and which process has its name if it is not; false once the
+// driver is closed.
+func (w *Worker) Registered() (ok bool, instead core.Instance) {
+	w.loop.inside(func() { ok, instead = w.m.Registered() })
+	return ok, instead
+}
+
 // Flushed tells the worker that a table which it writes has a new SSTable.
 func (w *Worker) Flushed(t core.Target) { w.loop.tell(core.Flushed{Target: t}) }
 
