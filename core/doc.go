@@ -85,6 +85,6 @@
 // # Reading order
 //
 // name, record, txn, key; transaction, release; admission, fence, adoption; worker, job, commit, job_end;
-// master, look, fanout, claim, watch, settle; pass, policy, budget, touch, suspect; load, self, orphan; why, pulse;
+// master, turns, look, fanout, claim, watch, settle, barrier; pass, policy, budget, touch, suspect; load, self, orphan; why, pulse;
 // maintain, reclaim, cleanup; operate, wish.
 package core
