@@ -31,6 +31,12 @@ type Limits struct {
 	Poll time.Duration
 }
 
+// allowing are the limits of an execution whose step under way has declared how long it may take.
+func (l Limits) allowing(c Counters) Limits {
+	l.NoProgress = max(l.NoProgress, time.Duration(c.Allowance)*time.Millisecond)
+	return l
+}
+
 // withDefaults fills what was left zero. NB: Execution 0 means "none" only when set by NoExecutionLimit.
 func (l Limits) withDefaults() Limits {
 	set := func(d *time.Duration, v time.Duration) {

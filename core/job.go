@@ -35,6 +35,7 @@ type job struct {
 	progress      Progress
 	progressAwait EffectID
 	progressWrote MonoTime
+	allowance     int64 // that was written
 
 	// Commits: see commit.go.
 	watermarks Watermarks

@@ -33,10 +33,11 @@ func (w *Worker) progressed(at Moment, j *job) {
 	}
 	j.progressAt = at.Mono
 	every := min(max(time.Second, w.limits(j.exec.Target).NoProgress/20), 10*time.Second) // below three probes
-	if j.progressAwait != 0 || at.Mono.Since(max(j.started, j.progressWrote)) < every {
+	declared := j.progress.Counters.Allowance != j.allowance                              // which masters must know at once
+	if j.progressAwait != 0 || at.Mono.Since(max(j.started, j.progressWrote)) < every && !declared {
 		return
 	}
-	j.progressWrote = at.Mono
+	j.progressWrote, j.allowance = at.Mono, j.progress.Counters.Allowance
 	j.progress.Sequence++
 	j.progressAwait = w.await(j, w.out.commit(Txn{
 		Name: "progress", If: owned(j.exec), Then: []Op{Put(ProgressKey(j.exec.Target), Encode(j.progress))},
@@ -171,7 +172,7 @@ func (w *Worker) jobTick(at Moment, j *job) {
 		w.goOn(at, j)
 	}
 	w.admitTick(at, j)
-	l := w.limits(j.exec.Target)
+	l := w.limits(j.exec.Target).allowing(j.progress.Counters)
 	switch {
 	case j.step != jobRunning:
 	case j.grace.due(at.Mono) && guard.Out(guard.GraceIsDone):
@@ -196,7 +197,7 @@ func (j *job) alarm(l Limits) alarm {
 	if j.settlement != nil {
 		return j.settlement.alarm()
 	}
-	next := earliest(j.retry, j.admitAlarm(), j.grace)
+	next, l := earliest(j.retry, j.admitAlarm(), j.grace), l.allowing(j.progress.Counters)
 	if j.step == jobRunning && j.end == nil {
 		next = earliest(next, alarmAt(j.progressAt.Add(l.NoProgress)))
 		if l.Execution > 0 {

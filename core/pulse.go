@@ -16,6 +16,8 @@ type Pulse struct {
 	Answered bool     // it has answered in this window
 	Missed   int      // probes without an answer since
 	Missing  MonoTime // the first of those
+	// Allowance is what the step under way has declared that it may take.
+	Allowance time.Duration
 }
 
 // Health is the one verdict on both signals.
@@ -42,6 +44,7 @@ func (p Pulse) Gap(now MonoTime, l Limits) bool {
 // Health judges both signals.
 func (p Pulse) Health(now MonoTime, l Limits) Health {
 	l = l.withDefaults()
+	l.NoProgress = max(l.NoProgress, p.Allowance)
 	idle := now.Since(p.Progress)
 	switch {
 	case p.Gap(now, l):
@@ -64,5 +67,7 @@ func (m *Master) Pulse(t Target) (p Pulse, ok bool) {
 	if !known || tr.watch.ID == "" || tr.watch.Phase != Running {
 		return Pulse{}, false
 	}
-	return tr.watch.pulse, true
+	p = tr.watch.pulse
+	p.Allowance = Limits{}.allowing(m.view.Target(t).Progress.Value.Counters).allowing(tr.watch.counters).NoProgress
+	return p, true
 }

@@ -168,6 +168,8 @@ type Counters struct {
 	Bytes   Bytes  `json:"bytes"`
 	Writes  int64  `json:"writes"` // storage writes that the gate has seen succeed
 	Total   int64  `json:"total,omitempty"`
+	// Allowance is how long the step under way may take, in milliseconds, where it can't report inside itself.
+	Allowance int64 `json:"allowance_ms,omitempty"`
 }
 
 // History is what became of one execution.

@@ -96,7 +96,8 @@ func (m *Master) watchReserved(at Moment, tr *track, e Execution) {
 }
 
 func (m *Master) watchRunning(at Moment, tr *track, tv *TargetView) {
-	e, l, w := tv.Execution.Value, m.limits(tr.target), &tr.watch
+	e, w := tv.Execution.Value, &tr.watch
+	l := m.limits(tr.target).allowing(tv.Progress.Value.Counters).allowing(w.counters)
 	if !w.cancelled.Set {
 		// Later than the limits of the worker itself, and the grace that it gives.
 		idle := w.pulse.Progress.Add(l.NoProgress + 2*l.CancelGrace)

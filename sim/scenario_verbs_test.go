@@ -279,7 +279,8 @@ func (s *stage) killEngine(c command) error {
 	return err
 }
 
-// work events every=5s for=5m the engine reports completed work; same=yes: it reports the same again and again
+// work events every=5s for=5m the engine reports completed work; same=yes: it reports the same again and again;
+// step=index allowance=30m: it begins with a step that may take so long without a word
 func (s *stage) work(c command) error {
 	en, err := s.engine(c)
 	if err != nil {
@@ -291,7 +292,9 @@ func (s *stage) work(c command) error {
 		if n++; c.set["same"] != "" {
 			n = 1
 		}
-		s.w.deliver(en.proc, core.EngineReported{Target: en.exec.Target, Execution: en.exec.ID, Counters: core.Counters{Rows: n}})
+		s.w.deliver(en.proc, core.EngineReported{Target: en.exec.Target, Execution: en.exec.ID, Counters: core.Counters{
+			Rows: n, Step: c.set["step"], Allowance: c.duration(c.set["allowance"], 0).Milliseconds(),
+		}})
 		s.w.run(every, never)
 	}
 	return nil
