@@ -35,6 +35,9 @@ func (s *settlement) haveLooked(at Moment, ev Surveyed, o *outbox) {
 		exec.TableID, exec.Scheme, exec.BaseVersion = ev.Table.Base.TableID, ev.Table.Base.Scheme, 0
 	}
 	for _, w := range s.watermarks {
+		if s.Forced && w.Resource != Base && ev.Table.Latest(w.Resource) == 0 && !guard.Out(guard.LostShardIsOver) {
+			continue // a person has said that the table is the right one, and it has no such shard: none can be fenced
+		}
 		s.found(w, ev.Table.Latest(w.Resource))
 		next, done, f := NextFence(exec, ev.Table, w)
 		switch {

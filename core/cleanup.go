@@ -20,11 +20,12 @@ type cleanup struct {
 	planned bool // what can be reclaimed was written down
 	reclaim Seen[Reclaim]
 	deletes Seen[Deletes]
+	graces  Graces
 	batch   []Reclaimed
 	sent    MonoTime // when the record of the batch was
 	shard   ShardID  // whose drain is being admitted
 	version Version
-	rounds  int
+	rounds  int // since a drain landed
 }
 
 type cleanStep uint8
@@ -47,7 +48,8 @@ const maxDeletes = 64
 func (w *Worker) clean(j *job) {
 	t := j.exec.Target
 	w.cleanWait(j, cleanReading, w.out.read(
-		Range{Key: OwnerKey(t)}, Range{Key: ExecutionKey(t)}, Range{Key: AdmittedKey(t)}, Range{Key: ReclaimKey(t)}, Range{Key: DeletesKey(t)}))
+		Range{Key: OwnerKey(t)}, Range{Key: ExecutionKey(t)}, Range{Key: AdmittedKey(t)}, Range{Key: ReclaimKey(t)}, Range{Key: DeletesKey(t)},
+		Range{Key: PolicyKey(t)}))
 }
 
 func (w *Worker) cleanWait(j *job, step cleanStep, id EffectID) {
@@ -101,6 +103,9 @@ func (w *Worker) cleanRead(at Moment, j *job, ev ReadDone) {
 		j.watermarks = tv.Admitted.Value
 	}
 	j.cleanup.reclaim, j.cleanup.deletes = tv.Reclaim, tv.Deletes
+	// How long what is merged is kept is read with the records: what the watch has shown may be older than what a
+	// person was told is in force, and of a policy that can't be read nothing is concluded (invariant 10).
+	j.cleanup.graces = tv.Policy.peek().Graces(w.cfg.Graces)
 	w.cleanWait(j, cleanLooking, w.out.surveyDeep(j.exec.Target))
 }
 
@@ -119,13 +124,13 @@ func (w *Worker) cleanLooked(at Moment, j *job, ev Surveyed) {
 		return
 	}
 	j.indefinite = j.outstanding(t)
-	known, g := c.reclaim.Value, w.graces(j.exec.Target)
+	known, g := c.reclaim.Value, c.graces
 	if !c.planned {
 		c.planned = true
 		next, more := reclaims(t, g, known)
 		next = next.without(next.back(t, g))
 		j.more = more
-		if len(next.SSTables) != len(known.SSTables) {
+		if !slices.Equal(next.SSTables, known.SSTables) {
 			w.cleanWait(j, cleanWriting, w.out.commit(WriteReclaim(j.exec, c.reclaim, next)))
 			return
 		}
@@ -178,6 +183,9 @@ func (w *Worker) drain(at Moment, j *job, t Table, s ShardManifest, gone []Recla
 
 func (w *Worker) cleanDrained(at Moment, j *job, ev Drained) {
 	if ev.Outcome == Applied {
+		if !guard.Out(guard.EachDrainHasItsRounds) {
+			j.cleanup.rounds = 0
+		}
 		w.out.note(j.exec, CodeOK, fmt.Sprintf("shard %s is drained at v%d", j.cleanup.shard, j.cleanup.version))
 		w.progressed(at, j)
 		w.clean(j)
@@ -232,11 +240,6 @@ func (w *Worker) cleanEnd(at Moment, j *job, t Table, f Failure) {
 // outstanding reports whether a version that was admitted is not taken, as far as a look shows.
 func (j *job) outstanding(t Table) bool {
 	return slices.ContainsFunc(j.watermarks.Versions, func(m Watermark) bool { return t.Latest(m.Resource) < m.Version })
-}
-
-// graces are those of one table, as this worker knows its policy.
-func (w *Worker) graces(t Target) Graces {
-	return w.view.Target(t).Policy.peek().Graces(w.cfg.Graces)
 }
 
 // Graces is what the policy says of how long what is merged is kept; p may be nil.

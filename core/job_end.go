@@ -129,8 +129,10 @@ func (w *Worker) settleOwn(at Moment, j *job, why Failure) {
 }
 
 // stuck reports whether all that is left of a job is a table that can't be given back, and that is tried again
-// and again: it takes no room any more, and nobody waits for it (attack gone-table).
-func (j *job) stuck() bool { return j.settlement != nil && j.settlement.tries > 0 }
+// and again, or waits for deletes that may still land: it takes no room any more, and nobody waits for it (attack gone-table).
+func (j *job) stuck() bool {
+	return j.settlement != nil && (j.settlement.tries > 0 || j.settlement.deletesAge.Set && !guard.Out(guard.DeletesTakeNoSlot))
+}
 
 func (w *Worker) settle(at Moment, j *job, ev Event) {
 	result := j.settlement.handle(at, ev, &w.out)

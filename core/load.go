@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/sluice-data/sluice/guard"
@@ -38,6 +39,8 @@ func (w *Worker) Load() Load {
 func (w *Worker) refuses(e Execution) Reason {
 	l := w.Load()
 	switch {
+	case e.Kind.Maintains() && !slices.Contains(w.cfg.Kinds, e.Kind):
+		return ReasonNoWorker // it was reserved for a process that had this name before, and could
 	case w.cfg.Unsafe != "":
 		return ReasonLakeUnsafe
 	case !l.Accepting:

@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-data/sluice/guard"
@@ -52,7 +53,8 @@ type Graces struct {
 // DefaultGraces are those of a table without a policy that says otherwise.
 var DefaultGraces = Graces{Reader: time.Hour, Retention: 7 * 24 * time.Hour}
 
-// maxReclaimed bounds what one execution takes away, so that its record stays small.
+// maxReclaimed bounds what one execution takes away, so that its record stays small. What has to wait there for a shard
+// that can't be read takes no room from others (invariant 8).
 const maxReclaimed = 256
 
 // reclaimable is the highest generation of a shard that nobody needs any more: the base covers it, and so does every
@@ -91,6 +93,12 @@ func (v KeptVersion) needed(newer []KeptVersion, g Graces) bool {
 // reclaims are the SSTables that can be written down next, beside those that are already.
 func reclaims(t Table, g Graces, known Reclaim) (out Reclaim, more bool) {
 	out.SSTables = slices.Clone(known.SSTables)
+	room := maxReclaimed
+	for _, sst := range known.SSTables {
+		if !t.tears(sst.Shard) || guard.Out(guard.TornTakesNoRoom) {
+			room--
+		}
+	}
 	for _, s := range t.Shards {
 		if s.Torn != "" {
 			continue
@@ -100,14 +108,27 @@ func reclaims(t Table, g Graces, known Reclaim) (out Reclaim, more bool) {
 			r := Reclaimed{s.Shard, st.Generation, st.Path}
 			switch {
 			case st.Generation > last || slices.Contains(known.SSTables, r):
-			case len(out.SSTables) >= maxReclaimed:
+			case !r.proper() && !guard.Out(guard.OneDirectoryGoes): // nobody knows what would be deleted (invariant 10)
+			case room <= 0:
 				more = true
 			default:
 				out.SSTables = append(out.SSTables, r)
+				room--
 			}
 		}
 	}
 	return out, more
+}
+
+// tears reports whether the manifest of a shard can't be read.
+func (t Table) tears(s ShardID) bool {
+	return slices.ContainsFunc(t.Shards, func(m ShardManifest) bool { return m.Shard == s && m.Torn != "" })
+}
+
+// proper reports whether its path names one directory of its own in the shard's folder, beside those of manifests and
+// of the log.
+func (r Reclaimed) proper() bool {
+	return r.Path != "" && r.Path != "." && r.Path != ".." && r.Path != "manifest" && r.Path != "wal" && !strings.ContainsAny(r.Path, `/\%`)
 }
 
 // listed are those of a shard that its manifest still names.

@@ -64,6 +64,11 @@ func Release(r Released) Txn {
 		Delete(AdmittedKey(e.Target)), Delete(ProgressKey(e.Target)),
 		Put(TableKey(e.Target), Encode(table)),
 	}
+	if !guard.Out(guard.DeletesGoWithTheirExecution) {
+		// None of a definite end is on its way, and those of a recovery were waited for. Left behind, the record
+		// would have each later recovery wait for them again.
+		ops = append(ops, Delete(DeletesKey(e.Target)))
+	}
 	after := budget.Value
 	switch {
 	case merged:

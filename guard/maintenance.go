@@ -14,4 +14,11 @@ const (
 	DrainIsAdmitted       Name = "drain-is-admitted"       // a drain is a commit like any other
 	SilentIsLeftAlone     Name = "silent-is-left-alone"    // a worker that starts nothing costs merges no queue limit after the other
 	DeletesAreWaitedFor   Name = "deletes-are-waited-for"  // a recovery waits for deletes that may still land
+
+	DeletesGoWithTheirExecution Name = "deletes-go-with-their-execution" // nobody waits again for what was waited for
+	DeletesTakeNoSlot           Name = "deletes-take-no-slot"            // a worker that waits for deletes merges other tables
+	EachDrainHasItsRounds       Name = "each-drain-has-its-rounds"       // many shards are no contention
+	TornTakesNoRoom             Name = "torn-takes-no-room"              // a shard that can't be read leaves others their room
+	LostShardIsOver             Name = "lost-shard-is-over"              // a person's word ends the drain of a shard that is nowhere
+	OneDirectoryGoes            Name = "one-directory-goes"              // a path that names anything else is never deleted
 )

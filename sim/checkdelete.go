@@ -12,7 +12,7 @@ import (
 // a table, and no policy, no latch but by a person's word (invariant 10).
 var deletable = map[string][]string{
 	"reserve":      {"demand"},
-	"release":      {"owner", "execution", "admitted", "progress", "failure", "demand", "history", "takeover"},
+	"release":      {"owner", "execution", "admitted", "progress", "failure", "demand", "history", "takeover", "deletes"},
 	"post-demand":  {"demand"},
 	"expire":       {"master", "worker", "load"},
 	"reclaim":      {"reclaim"},
