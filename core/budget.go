@@ -109,6 +109,16 @@ func (r FailureRecord) Queueing(f Failure, at WallMillis) FailureRecord {
 	return r
 }
 
+// begun is the budget at the end of an execution of it: one that began ends the row of reservations that nobody started.
+// Else a worker that takes no requests would, beside one that takes them, lengthen the wait of both for as long as the
+// table does not get a merge done.
+func (r FailureRecord) begun(e Execution) FailureRecord {
+	if e.Started > 0 && !guard.Out(guard.BeginningEndsQueue) {
+		r.Queued = 0
+	}
+	return r
+}
+
 // Waived is the budget of a table that a person has said is in order: due at once, with its attempts and
 // its attention as they were.
 func (r FailureRecord) Waived() FailureRecord {

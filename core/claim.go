@@ -200,9 +200,9 @@ func (m *Master) reserve(at Moment, tr *track, tv *TargetView, table Table) {
 	if guard.Out(guard.ExecutionIDReused) {
 		e.ID = ExecutionID(tr.target)
 	}
-	tr.claim, tr.hasty = e, ""
+	tr.claim = e
 	if next.rushed {
-		tr.hasty = e.ID
+		tr.hasty = append(tr.hasty, hurry{e.ID, e.Number, e.Charge})
 	}
 	m.wait(tr, trackReserving, m.out.commit(Reserve(Judged{m.view, tr.target, worker}, e)))
 }

@@ -61,9 +61,6 @@ func (m *Master) shares(at Moment, tr *track, tv *TargetView, asked Demand) []sh
 		clear(tr.yielding)
 		return nil
 	}
-	if tr.hasty != "" && tr.hasty == tv.Table.Value.LastID {
-		tr.rushed[tr.claim.Charge] = true // also where the answer to its Reserve was lost
-	}
 	var out []share
 	writers := m.writers(at, tr, tv)
 	for _, s := range asked.Shards {

@@ -68,7 +68,7 @@ func (m *Master) Step(at Moment, ev Event) []Effect {
 		tr := m.track(ev.Target)
 		tr.requests = append(tr.requests, request{ev.Request, ev.Kind})
 		if ev.Now {
-			tr.now, tr.rushed, tr.hasty = true, map[Endpoint]bool{}, ""
+			tr.now, tr.rushed, tr.hasty = true, map[Endpoint]bool{}, nil
 		}
 		m.evaluate(at, tr)
 	case AdoptRequested:
@@ -134,6 +134,7 @@ func (m *Master) changed(at Moment, ev Changed) {
 		tr.retry = alarm{} // what it waited for may be there now
 		tr.sights = tr.sights.seeing(at, m.view.Target(t).Failures)
 		tr.waiting(at, m.view.Target(t))
+		tr.hurried(m.view.Target(t))
 	}
 	for _, t := range m.concerned(news, ev.Reset) {
 		m.evaluate(at, m.tracks[t])

@@ -57,6 +57,7 @@ func Release(r Released) Txn {
 	merged, failure := r.Outcome()
 	failure = e.blamed(failure)
 	budget := tv.Failure(e.Target, e.Charge)
+	was := budget.Value.begun(e)
 	table := tv.Table.Value
 	table.LastSeen = max(table.LastSeen, r.Table.Base.Version)
 	ops := []Op{
@@ -69,11 +70,11 @@ func Release(r Released) Txn {
 		// would have each later recovery wait for them again.
 		ops = append(ops, Delete(DeletesKey(e.Target)))
 	}
-	after := budget.Value
+	after := was
 	switch {
 	case merged:
 		var gone bool
-		after, gone = budget.Value.Learned(e, r.Table.Base.Marks).Cleared(e.shards())
+		after, gone = was.Learned(e, r.Table.Base.Marks).Cleared(e.shards())
 		if e.End != nil && e.blamed(*e.End).Shard != "" && !slices.Contains(e.shards(), e.End.Shard) {
 			// The pass is done, and it had to leave a bad shard out.
 			after.Target, after.Endpoint = e.Target, e.Charge
@@ -86,10 +87,10 @@ func Release(r Released) Txn {
 			ops = append(ops, Put(budget.Key, Encode(after)))
 		}
 	case failure.Code.Charged() && !guard.Out(guard.ReleaseCharges):
-		after = budget.Value.following(e, failure, r.Table, tv.Failures).Charged(failure, r.At).Suspecting(e, failure)
+		after = was.following(e, failure, r.Table, tv.Failures).Charged(failure, r.At).Suspecting(e, failure)
 		ops = append(ops, Put(budget.Key, Encode(after)))
 	case failure.Code == CodeQueueLimit && !guard.Out(guard.QueueLimitBacksOff):
-		ops = append(ops, Put(budget.Key, Encode(budget.Value.following(e, failure, r.Table, nil).Queueing(failure, r.At))))
+		ops = append(ops, Put(budget.Key, Encode(was.following(e, failure, r.Table, nil).Queueing(failure, r.At))))
 	}
 	conds := append(owned(e), budget.Unchanged(), tv.Table.Unchanged())
 	if e.demanded() {

@@ -23,7 +23,7 @@ type track struct {
 	rushed        map[Endpoint]bool // those that have had it
 	known         Revision          // of the table's record, when the table was looked at
 	contradiction Failure           // what that look showed, to be confirmed
-	hasty         ExecutionID       // the last reservation of ours that did not wait
+	hasty         []hurry           // in the order in which they were sent
 	adopt         *adoption
 	claim         Execution // the reservation under way
 	blind         blindness // looks of ours that failed

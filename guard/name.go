@@ -104,6 +104,8 @@ const (
 	RoomIsAdvertised          Name = "room-is-advertised"           // a table is reserved only for a worker with a free slot and bytes
 	SelfMergeIsDirect         Name = "self-merge-is-direct"         // a worker merges a table itself only in direct mode
 	DemandHasAThreshold       Name = "demand-has-a-threshold"       // less than is worth a merge is not asked for
+	BeginningEndsQueue        Name = "beginning-ends-queue"         // an execution that began ends the row of reservations that nobody started
+	LostHurryIsOver           Name = "lost-hurry-is-over"           // a reservation that did not wait counts as made where only later ones are seen
 	QueueLimitBacksOff        Name = "queue-limit-backs-off"        // a reservation that nobody starts is not made again at once
 	LongWaitIsServed          Name = "long-wait-is-served"          // a worker is kept free for what has waited long for room
 	TooLargeIsLeftOut         Name = "too-large-is-left-out"        // an SSTable that no worker can take stops only its shard

@@ -28,6 +28,7 @@ type checks struct {
 	// admitted are the highest versions admitted to each execution; open are those executions that have
 	// one admitted and are neither recovered nor released.
 	admitted   map[core.ExecutionID]core.Version
+	occupied   map[core.ExecutionID]core.Version // in a table that has been replaced since
 	open       map[core.Target]core.ExecutionID
 	targets    map[core.ExecutionID]core.Target
 	recent     []core.ExecutionID
@@ -55,7 +56,7 @@ type checks struct {
 
 func newChecks(w *world) *checks {
 	c := &checks{
-		w: w, admitted: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
+		w: w, admitted: map[core.ExecutionID]core.Version{}, occupied: map[core.ExecutionID]core.Version{}, open: map[core.Target]core.ExecutionID{},
 		progress: map[core.ExecutionID]core.MonoTime{}, freezing: map[core.ExecutionID]core.MonoTime{}, reservedAt: map[core.ExecutionID]core.Revision{},
 		began: map[core.ExecutionID]core.MonoTime{}, leapt: map[core.Instance]bool{},
 		merged:  map[core.Target]int{},
@@ -183,7 +184,7 @@ func (c *checks) execution(t core.Txn, op core.Op, before map[string]core.Record
 		delete(c.open, was.Target)
 	}
 	if now.Phase == core.Recovered {
-		if tb := c.w.lake.tables[now.Target]; tb != nil && tb.head().Version < c.admitted[now.ID] && !c.aside[now.Target] {
+		if tb := c.w.lake.tables[now.Target]; tb != nil && max(tb.head().Version, c.occupied[now.ID]) < c.admitted[now.ID] && !c.aside[now.Target] {
 			c.fail(2, "%s recovered at v%d, admitted was v%d", now.ID, tb.head().Version, c.admitted[now.ID])
 		}
 	}
@@ -221,6 +222,7 @@ func (c *checks) remember(e core.ExecutionID) {
 	old := c.recent[0]
 	c.recent = c.recent[1:]
 	delete(c.admitted, old)
+	delete(c.occupied, old)
 	delete(c.targets, old)
 	delete(c.progress, old)
 	delete(c.freezing, old)

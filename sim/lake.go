@@ -15,7 +15,7 @@ type lake struct {
 	// moved is told of every version, replaced of every table that is put in the place of another.
 	now      func() core.MonoTime
 	moved    func(t core.Target, by string, v core.Version)
-	replaced func(t core.Target)
+	replaced func(t core.Target, old *table)
 }
 
 func newLake() *lake {
@@ -31,14 +31,14 @@ func (l *lake) place(target core.Target, t *table) {
 		l.logged.number(uint64(v))
 		l.moved(target, by, v)
 	}
-	_, again := l.tables[target]
+	old, again := l.tables[target]
 	l.tables[target] = t
 	if !again {
 		l.order = sortedKeys(l.tables)
 	}
 	if again || t.head().Version > 1 {
 		t.rewritten = true
-		l.replaced(target)
+		l.replaced(target, old)
 	}
 }
 

@@ -107,7 +107,10 @@ func newWorld() *world {
 		}
 	}
 	w.lake.now = func() core.MonoTime { return w.now }
-	w.lake.replaced = func(t core.Target) { w.history.replaced(t, w.lake.tables[t].head()) }
+	w.lake.replaced = func(t core.Target, old *table) {
+		w.history.replaced(t, w.lake.tables[t].head())
+		w.checks.replaced(t, old)
+	}
 	return w
 }
 
