@@ -140,7 +140,13 @@ func TestAFleetMergesATableOnS3(t *testing.T) {
 		p.signal(unix.SIGTERM)
 		p.wantEnd(0, 40*time.Second)
 	}
-	table := stock.Table{URI: "s3://" + s3test.Bucket + "/a lake/db/events.lance", StorageOptions: map[string]string{
+	wantMergedOnS3(t, server, "a lake/db/events.lance")
+}
+
+// wantMergedOnS3 is wantMerged for a table in a bucket.
+func wantMergedOnS3(t *testing.T, server *s3test.Server, path string) {
+	t.Helper()
+	table := stock.Table{URI: "s3://" + s3test.Bucket + "/" + path, StorageOptions: map[string]string{
 		"aws_endpoint": server.URL, "aws_access_key_id": s3test.AccessKey, "aws_secret_access_key": s3test.SecretKey,
 		"aws_region": s3test.Region, "allow_http": "true",
 	}}

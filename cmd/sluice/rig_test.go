@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,6 +36,11 @@ const stampedVersion = "v0.0.0-test"
 
 func TestMain(m *testing.M) {
 	s3test.Main()
+	flag.Parse()
+	// These tests wait for limits and processes more than they compute.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		f.Value.Set("8")
+	}
 	dir, err := os.MkdirTemp("", "sluice-cli-")
 	if err == nil {
 		defer os.RemoveAll(dir)
