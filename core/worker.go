@@ -19,6 +19,7 @@ type Worker struct {
 	// awaits routes answers to the job that waits for them.
 	awaits   map[EffectID]Target
 	register registration
+	twin     Instance // who was found registered under our name last
 	load     advertisement
 	selves   []*selfMerge       // tables that it writes, sorted
 	orphans  map[Target]*orphan // self-merges of workers that are gone
@@ -211,6 +212,7 @@ func (w *Worker) changed(at Moment, ev Changed) {
 	}
 	news := w.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
 	w.register.changed(standing(w.view.Workers, w.register.Key), &w.out)
+	w.noticeTwin()
 	touched := news.Targets
 	if ev.Reset {
 		touched = sortedKeys(w.jobs) // what went away meanwhile is not among the changes

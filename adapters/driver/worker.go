@@ -125,6 +125,12 @@ func (w *Worker) Load() (l core.Load, ok bool) {
 	return l, ok
 }
 
+// Twin is the process that is registered under this worker's name in its place, see [core.Worker.Twin].
+func (w *Worker) Twin() (r core.WorkerRecord, ok bool) {
+	w.loop.inside(func() { r, ok = w.m.Twin() })
+	return r, ok
+}
+
 // Flushed tells the worker that a table which it writes has a new SSTable.
 func (w *Worker) Flushed(t core.Target) { w.loop.tell(core.Flushed{Target: t}) }
 

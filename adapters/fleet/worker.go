@@ -131,6 +131,9 @@ func (w *Worker) Ready() error {
 	if _, err := w.kv.Identity(); err != nil {
 		return fmt.Errorf("the KV does not serve this worker, so it runs no execution: %w", err)
 	}
+	if twin, ok := w.Driver.Twin(); ok {
+		return fmt.Errorf("another process is registered as worker %s, at %s, so this one runs no execution: give each worker a name of its own", twin.Endpoint, twin.Address)
+	}
 	return nil
 }
 

@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -183,3 +185,24 @@ func (g *gateway) wait(t *testing.T) *heldRequest {
 		return nil
 	}
 }
+
+// trouble is a wire on which, from begin to end, no request about some paths is answered.
+type trouble struct {
+	*wire
+	on atomic.Bool
+}
+
+func newTrouble(t *testing.T, to, about string) *trouble {
+	t.Helper()
+	b := &trouble{}
+	b.wire = newWire(t, to, func(r *http.Request) fate {
+		if b.on.Load() && strings.Contains(r.URL.Path+"?"+r.URL.Query().Get("prefix"), about) {
+			return lose
+		}
+		return pass
+	})
+	return b
+}
+
+func (b *trouble) begin() { b.on.Store(true) }
+func (b *trouble) end()   { b.on.Store(false) }
