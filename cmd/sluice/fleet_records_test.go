@@ -18,7 +18,7 @@ func (f *fleetOf) store() *etcd.Store {
 }
 
 // records are those of the fleet right now.
-func records(t *testing.T, s *etcd.Store) *core.View {
+func records(t testing.TB, s *etcd.Store) *core.View {
 	t.Helper()
 	all, err := s.Read(t.Context(), core.Everything())
 	must(t, err)
@@ -26,7 +26,7 @@ func records(t *testing.T, s *etcd.Store) *core.View {
 }
 
 // until waits until the records are as wanted.
-func until(t *testing.T, s *etcd.Store, what string, want func(*core.View) bool) *core.View {
+func until(t testing.TB, s *etcd.Store, what string, want func(*core.View) bool) *core.View {
 	t.Helper()
 	var v *core.View
 	await(t, 40*time.Second, func() (bool, string) {
@@ -37,7 +37,7 @@ func until(t *testing.T, s *etcd.Store, what string, want func(*core.View) bool)
 }
 
 // over waits until execution n of a table is released, and returns what became of it.
-func over(t *testing.T, m *running, table core.Target, n uint64) core.History {
+func over(t testing.TB, m *running, table core.Target, n uint64) core.History {
 	t.Helper()
 	var h core.History
 	await(t, 50*time.Second, func() (bool, string) {
@@ -52,7 +52,7 @@ func over(t *testing.T, m *running, table core.Target, n uint64) core.History {
 }
 
 // wantUncharged demands that nothing of a table counts as a failure.
-func wantUncharged(t *testing.T, v *core.View, table core.Target) {
+func wantUncharged(t testing.TB, v *core.View, table core.Target) {
 	t.Helper()
 	for _, f := range v.Target(table).Failures {
 		if f.Value.Attempts > 0 || f.Value.Attention {

@@ -24,14 +24,14 @@ import (
 
 // fleetOf is an etcd with a lake, for processes to be started on.
 type fleetOf struct {
-	t    *testing.T
+	t    testing.TB
 	etcd *etcdtest.Cluster
 	lake string
 	env  []string
 	args []string // what every process is given
 }
 
-func newFleet(t *testing.T, args ...string) *fleetOf {
+func newFleet(t testing.TB, args ...string) *fleetOf {
 	t.Helper()
 	return &fleetOf{t: t, etcd: etcdtest.Start(t, 1), lake: newLake(t, "db/events"), args: args}
 }
@@ -86,7 +86,7 @@ func (f *fleetOf) waitMerged(m *running) {
 }
 
 // await asks until the answer is yes.
-func await(t *testing.T, limit time.Duration, yes func() (bool, string)) {
+func await(t testing.TB, limit time.Duration, yes func() (bool, string)) {
 	t.Helper()
 	every := time.NewTicker(50 * time.Millisecond)
 	defer every.Stop()
@@ -225,7 +225,7 @@ func TestADrainedWorkerSaysWhenItIsEmpty(t *testing.T) {
 	f.waitMerged(m)
 }
 
-func ask(t *testing.T, method, url, token, body string) (int, string) {
+func ask(t testing.TB, method, url, token, body string) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
