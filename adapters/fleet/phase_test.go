@@ -11,11 +11,10 @@ import (
 
 // phases follows the records of one table.
 type phases struct {
-	of     core.Target
-	view   *core.View
-	seen   <-chan kv.Batch
-	close  context.CancelFunc
-	demand time.Time // when the demand was seen that isn't taken yet
+	of    core.Target
+	view  *core.View
+	seen  <-chan kv.Batch
+	close context.CancelFunc
 }
 
 // phases begins to follow a table; what stood before is seen when it returns.
@@ -34,23 +33,17 @@ func (p *phases) take(b kv.Batch) *core.TargetView {
 		p.view = core.NewView()
 	}
 	p.view.Apply(b.Revision, b.Puts, b.Deletes)
-	tv := p.view.Target(p.of)
-	if !tv.Demand.Value.Empty() && p.demand.IsZero() {
-		p.demand = time.Now()
-	}
-	return tv
+	return p.view.Target(p.of)
 }
 
-// next waits for a phase, and returns how long after the demand it came.
-func (p *phases) next(b *testing.B, phase core.Phase) time.Duration {
+// next waits for a phase.
+func (p *phases) next(b *testing.B, phase core.Phase) {
 	b.Helper()
 	for {
 		select {
 		case batch := <-p.seen:
 			if p.take(batch).Execution.Value.Phase == phase {
-				d := time.Since(p.demand)
-				p.demand = time.Time{}
-				return d
+				return
 			}
 		case <-time.After(time.Minute):
 			b.Fatalf("%s is not %s after a minute", p.of, phase)
@@ -65,7 +58,6 @@ func (p *phases) over(b *testing.B) {
 		select {
 		case batch := <-p.seen:
 			if !p.take(batch).Owner.Present() {
-				p.demand = time.Time{}
 				return
 			}
 		case <-time.After(time.Minute):
