@@ -22,7 +22,7 @@ import (
 // BenchmarkFleetTakeover shows how long it takes from the death of a worker in mid-merge to the next execution
 // that runs, with the limits that everybody has.
 func BenchmarkFleetTakeover(b *testing.B) {
-	const deaths = 5
+	const deaths = 3
 	f := newFleet(b, "--poll", "1h")
 	kv := f.store()
 	m := f.master()
