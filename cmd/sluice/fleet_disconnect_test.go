@@ -59,7 +59,7 @@ func TestHTTPDisconnects(t *testing.T) {
 			t.Parallel()
 			cut := &cutter{cancel: tt.cancel, seen: map[string]int{}}
 			between := newWire(t, "", cut.meet)
-			f := newFleet(t, "--probe", "300ms", "--cancel-grace", "3s")
+			f := newFleet(t, "--probe", "300ms", "--cancel-grace", "6s")
 			kv := f.store()
 			w := f.worker("w1", "--advertise", between.URL)
 			between.to(t, w.api.URL)
