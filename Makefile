@@ -75,6 +75,10 @@ lint: .venv-lint/installed.lock ## gofmt, vet, staticcheck's checks, ruff
 bench-merge: .venv ## 64 generations into 500,000 rows, against a plain pylance loop
 	$(GO) run ./adapters/embedded/benchmerge
 
+.PHONY: bench-fleet
+bench-fleet: .venv ## what a fleet costs: etcd, lake, starts, takeovers, memory; ten minutes
+	$(GO) test -run '^$$' -bench '^BenchmarkFleet' -benchtime 1x -timeout 30m -p 1 ./adapters/fleet ./cmd/sluice
+
 .PHONY: clean
 clean: ## remove what the other targets made
 	rm -rf bin .venv .venv-lint .ruff_cache

@@ -18,6 +18,7 @@ type Worker struct {
 	// awaits routes answers to the job that waits for them.
 	awaits   map[EffectID]Target
 	register registration
+	twin     Instance // who was found registered under our name last
 	load     advertisement
 	selves   []*selfMerge       // tables that it writes, sorted
 	orphans  map[Target]*orphan // self-merges of workers that are gone
@@ -153,15 +154,6 @@ func (w *Worker) Busy() int {
 	return n
 }
 
-// Registered reports whether this worker is registered, and if not, which live process has its name instead; empty if
-// none has.
-func (w *Worker) Registered() (ok bool, instead Instance) {
-	if w.register.live {
-		return true, ""
-	}
-	return false, ownWorker(w.view, w.cfg.Endpoint).Value.Instance
-}
-
 // Mode is what this worker knows of a target's mode, for the gate's rules about clients.
 func (w *Worker) Mode(t Target) Mode {
 	if !w.heard || w.view.Target(t).Broken {
@@ -219,6 +211,7 @@ func (w *Worker) changed(at Moment, ev Changed) {
 	}
 	news := w.view.Apply(ev.Revision, ev.Puts, ev.Deletes)
 	w.register.changed(standing(w.view.Workers, w.register.Key), &w.out)
+	w.noticeTwin()
 	touched := news.Targets
 	if ev.Reset {
 		touched = sortedKeys(w.jobs) // what went away meanwhile is not among the changes

@@ -125,11 +125,10 @@ func (w *Worker) Load() (l core.Load, ok bool) {
 	return l, ok
 }
 
-// Registered reports whether the worker is registered, and which process has its name if it is not; false once the
-// driver is closed.
-func (w *Worker) Registered() (ok bool, instead core.Instance) {
-	w.loop.inside(func() { ok, instead = w.m.Registered() })
-	return ok, instead
+// Twin is the process that is registered under this worker's name in its place, see [core.Worker.Twin].
+func (w *Worker) Twin() (r core.WorkerRecord, ok bool) {
+	w.loop.inside(func() { r, ok = w.m.Twin() })
+	return r, ok
 }
 
 // Flushed tells the worker that a table which it writes has a new SSTable.

@@ -3,16 +3,12 @@ package embedded_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/sluice-data/sluice/adapters/engine/enginetest"
 	"github.com/sluice-data/sluice/adapters/kv"
 	"github.com/sluice-data/sluice/core"
 )
@@ -69,43 +65,19 @@ func TestAMergeWhoseWorkerDiesBeforeItsReleaseIsASuccess(t *testing.T) {
 	r.chain.check()
 }
 
-// survivor is an interpreter whose processes outlive their worker: a session of their own, and a stdin that
-// nobody closes.
-func (r *rig) survivor() (path, pids string) {
-	r.Helper()
-	dir := r.TempDir()
-	path, pids = filepath.Join(dir, "python"), filepath.Join(dir, "pids")
-	script := fmt.Sprintf(`#!/bin/sh
-exec 3<&0
-mkfifo %[1]s/in.$$
-exec 4<>%[1]s/in.$$
-cat <&3 >&4 &
-setsid %[2]s "$@" <&4 &
-echo $! >> %[3]s
-wait $!
-`, dir, python, pids)
-	r.must(os.WriteFile(path, []byte(script), 0o755))
-	return path, pids
-}
-
 // Attack orphan-engine: its worker is killed, the engine lives on and goes on writing.
 func TestAnOrphanedEngineHasNoValidCredential(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, events)
 	r.lancedb(3)
 	before := r.saveView(events)
-	interpreter, pids := r.survivor()
-	c := r.spawn(childSpec{Python: interpreter, Hold: manifests})
+	survivor := enginetest.NewSurvivor(t, python)
+	c := r.spawn(childSpec{Python: survivor.Python, Hold: manifests})
 	gate := c.next().Ready
 	if s := c.next(); s.Held == "" {
 		t.Fatalf("expected a commit to be held, the child said %+v", s)
 	}
-	list, err := os.ReadFile(pids)
-	r.must(err)
-	line, _, _ := strings.Cut(string(list), "\n")
-	orphan, err := strconv.Atoi(line)
-	r.must(err)
-	t.Cleanup(func() { _ = syscall.Kill(orphan, syscall.SIGKILL) })
+	orphan := survivor.First(t)
 	r.must(syscall.Kill(orphan, syscall.SIGSTOP))
 	c.kill()
 
@@ -119,22 +91,12 @@ func TestAnOrphanedEngineHasNoValidCredential(t *testing.T) {
 	}
 	head := r.look(events).Base.Version
 	r.must(syscall.Kill(orphan, syscall.SIGCONT))
-	r.poll("the orphan to give up", func() bool { return gone(orphan) })
+	r.poll("the orphan to give up", func() bool { return enginetest.Gone(orphan) })
 	if now := r.look(events).Base.Version; now != head {
 		t.Fatalf("expected the orphan to commit nothing, the base went from v%d to v%d", head, now)
 	}
 	r.wantBase(events, before)
 	r.chain.check()
-}
-
-// gone reports whether a process has ended; a zombie has.
-func gone(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return true
-	}
-	_, state, _ := strings.Cut(string(stat), ") ")
-	return strings.HasPrefix(state, "Z")
 }
 
 func TestGenerationsThatComeDuringARecoveryAreMergedAfterIt(t *testing.T) {

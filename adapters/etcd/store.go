@@ -93,7 +93,7 @@ func (s *Store) connected() (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: s.cfg.Endpoints, TLS: secure, Username: s.cfg.Username, Password: s.cfg.Password,
 		DialTimeout: dialLimit, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
-		PermitWithoutStream: true, Logger: zap.NewNop(), Context: context.WithoutCancel(s.alive),
+		Logger: zap.NewNop(), Context: context.WithoutCancel(s.alive),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %v: %w", s.cfg.Endpoints, err)

@@ -17,7 +17,7 @@ import (
 
 // Watch is [kv.KV.Watch]. It survives etcd: while that is away nothing comes, and afterwards what changed
 // meanwhile, or a snapshot if etcd has compacted that. A reader that is slow is sent, when it reads again,
-// all that has changed since as one batch.
+// all that has changed since as one batch. A watch of everything leaves out the past, see [core.Past].
 func (s *Store) Watch(ctx context.Context, r core.Range, from core.Revision) <-chan kv.Batch {
 	out := make(chan kv.Batch)
 	if kv.CheckRange(r) != nil || s.alive.Err() != nil {
@@ -106,7 +106,11 @@ func (w *watch) stream(ctx context.Context) error {
 func (w *watch) snapshot(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	now, err := w.store.Read(ctx, w.of)
+	ranges := []core.Range{w.of}
+	if w.of == core.Everything() {
+		ranges = core.WithoutPast()
+	}
+	now, err := w.store.Read(ctx, ranges...)
 	if err != nil {
 		return err
 	}
@@ -144,9 +148,11 @@ func (w *watch) add(events []*clientv3.Event) {
 		}
 		r := w.store.record(e.Kv)
 		w.seen, w.next.revision = r.Mod, r.Mod
-		if e.Type == mvccpb.Event_DELETE {
+		switch {
+		case w.of == core.Everything() && core.Past(r.Key):
+		case e.Type == mvccpb.Event_DELETE:
 			w.next.changed[r.Key] = nil
-		} else {
+		default:
 			w.next.changed[r.Key] = &r
 		}
 	}

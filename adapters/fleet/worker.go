@@ -78,8 +78,6 @@ type Worker struct {
 	Client gate.Credential
 	Server *rest.Server
 
-	endpoint core.Endpoint
-
 	kv      *confirmed
 	lake    lake.Lake
 	engine  *engine.Engine
@@ -89,7 +87,7 @@ type Worker struct {
 
 // OpenWorker runs a worker until Close.
 func OpenWorker(ctx context.Context, cfg WorkerConfig) (w *Worker, err error) {
-	w = &Worker{endpoint: cfg.Endpoint, kv: newConfirmed(cfg.KV, cfg.Lake), lake: cfg.Lake}
+	w = &Worker{kv: newConfirmed(cfg.KV, cfg.Lake), lake: cfg.Lake}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w.stop = stop
 	defer func() {
@@ -133,12 +131,8 @@ func (w *Worker) Ready() error {
 	if _, err := w.kv.Identity(); err != nil {
 		return fmt.Errorf("the KV does not serve this worker, so it runs no execution: %w", err)
 	}
-	switch ok, instead := w.Driver.Registered(); {
-	case ok:
-	case instead != "":
-		return fmt.Errorf("another live worker (%s) has the name %s: this one runs no execution until that is gone; give each worker an --endpoint of its own", instead, w.endpoint)
-	default:
-		return fmt.Errorf("worker %s is not registered in the KV yet, so it runs no execution", w.endpoint)
+	if twin, ok := w.Driver.Twin(); ok {
+		return fmt.Errorf("another process is registered as worker %s, at %s, so this one runs no execution: give each worker a name of its own", twin.Endpoint, twin.Address)
 	}
 	return nil
 }

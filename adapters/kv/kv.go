@@ -26,6 +26,7 @@ type KV interface {
 	// Watch delivers every change of the range after revision from, in order, until ctx ends; then the
 	// channel is closed. Where the store can no longer tell the changes since from, the first batch
 	// is a whole new snapshot (Reset). A slow reader loses nothing: it may be sent such a snapshot.
+	// A watch of [core.Everything] may leave out the past ([core.Past]).
 	Watch(ctx context.Context, r core.Range, from core.Revision) <-chan Batch
 
 	// Close ends the store and everything that this process leased in it.

@@ -22,7 +22,7 @@ import (
 
 // running is a `sluice dev`, master or worker that has said what it has to say.
 type running struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	report string // what it printed at its start
 	api    rest.Client
@@ -35,7 +35,7 @@ type running struct {
 }
 
 // startDev starts `sluice dev` on a lake and waits for its report.
-func startDev(t *testing.T, lake string, args ...string) *running {
+func startDev(t testing.TB, lake string, args ...string) *running {
 	t.Helper()
 	d := startProcess(t, nil, append([]string{"dev", "--lake", lake}, args...)...)
 	var p struct{ HTTP string }
@@ -49,7 +49,7 @@ func startDev(t *testing.T, lake string, args ...string) *running {
 }
 
 // startProcess starts a process that goes on and waits for its report.
-func startProcess(t *testing.T, env []string, args ...string) *running {
+func startProcess(t testing.TB, env []string, args ...string) *running {
 	t.Helper()
 	d := &running{t: t, ended: make(chan struct{}), grown: make(chan struct{}, 1)}
 	d.cmd = command(context.WithoutCancel(t.Context()), env, args...)

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,18 @@ func (o *fleetFlags) flags(c *cobra.Command) {
 	o.accessFlags(c)
 	o.etcdFlags(c)
 	o.limits = limitFlags(c)
+	o.deathFlags(c)
+}
+
+// deathFlags say how soon the fleet takes a silent process for dead. They are for drills: what is short here
+// costs requests, and mistakes a slow network for a death.
+func (o *fleetFlags) deathFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.DurationVar(&o.limits.Probe, "probe", 10*time.Second, "ask workers about their merges so often")
+	f.DurationVar(&o.etcd.LeaseTTL, "etcd-lease", etcd.DefaultLeaseTTL, "how long a registration outlives its process, in whole seconds")
+	for _, name := range []string{"probe", "etcd-lease"} {
+		_ = f.MarkHidden(name) // it is one of those above
+	}
 }
 
 // accessFlags say how the processes of the fleet find and know each other.

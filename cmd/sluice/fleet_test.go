@@ -24,14 +24,14 @@ import (
 
 // fleetOf is an etcd with a lake, for processes to be started on.
 type fleetOf struct {
-	t    *testing.T
+	t    testing.TB
 	etcd *etcdtest.Cluster
 	lake string
 	env  []string
 	args []string // what every process is given
 }
 
-func newFleet(t *testing.T, args ...string) *fleetOf {
+func newFleet(t testing.TB, args ...string) *fleetOf {
 	t.Helper()
 	return &fleetOf{t: t, etcd: etcdtest.Start(t, 1), lake: newLake(t, "db/events"), args: args}
 }
@@ -86,7 +86,7 @@ func (f *fleetOf) waitMerged(m *running) {
 }
 
 // await asks until the answer is yes.
-func await(t *testing.T, limit time.Duration, yes func() (bool, string)) {
+func await(t testing.TB, limit time.Duration, yes func() (bool, string)) {
 	t.Helper()
 	every := time.NewTicker(50 * time.Millisecond)
 	defer every.Stop()
@@ -140,7 +140,13 @@ func TestAFleetMergesATableOnS3(t *testing.T) {
 		p.signal(unix.SIGTERM)
 		p.wantEnd(0, 40*time.Second)
 	}
-	table := stock.Table{URI: "s3://" + s3test.Bucket + "/a lake/db/events.lance", StorageOptions: map[string]string{
+	wantMergedOnS3(t, server, "a lake/db/events.lance")
+}
+
+// wantMergedOnS3 is wantMerged for a table in a bucket.
+func wantMergedOnS3(t *testing.T, server *s3test.Server, path string) {
+	t.Helper()
+	table := stock.Table{URI: "s3://" + s3test.Bucket + "/" + path, StorageOptions: map[string]string{
 		"aws_endpoint": server.URL, "aws_access_key_id": s3test.AccessKey, "aws_secret_access_key": s3test.SecretKey,
 		"aws_region": s3test.Region, "allow_http": "true",
 	}}
@@ -219,7 +225,7 @@ func TestADrainedWorkerSaysWhenItIsEmpty(t *testing.T) {
 	f.waitMerged(m)
 }
 
-func ask(t *testing.T, method, url, token, body string) (int, string) {
+func ask(t testing.TB, method, url, token, body string) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -33,7 +33,7 @@ func (l *limits) resolve() (core.Limits, error) {
 	if out.Execution == 0 {
 		out.Execution = core.NoExecutionLimit
 	}
-	for _, d := range []time.Duration{out.NoProgress, out.Queue, out.CancelGrace, out.Barrier, out.Poll, l.Execution + 1} {
+	for _, d := range []time.Duration{out.Probe + 1, out.NoProgress, out.Queue, out.CancelGrace, out.Barrier, out.Poll, l.Execution + 1} {
 		if d <= 0 {
 			return out, usagef("a time limit must be above 0; only --execution-limit may be 0")
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,6 +36,11 @@ const stampedVersion = "v0.0.0-test"
 
 func TestMain(m *testing.M) {
 	s3test.Main()
+	flag.Parse()
+	// These tests wait for limits and processes more than they compute.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		f.Value.Set("8")
+	}
 	dir, err := os.MkdirTemp("", "sluice-cli-")
 	if err == nil {
 		defer os.RemoveAll(dir)
@@ -75,7 +81,7 @@ func prepare(dir string) (err error) {
 }
 
 // newLake is a lake with a copy of the table events at each of the paths.
-func newLake(t *testing.T, targets ...string) string {
+func newLake(t testing.TB, targets ...string) string {
 	t.Helper()
 	lake := filepath.Join(t.TempDir(), "lake")
 	must(t, os.Mkdir(lake, 0o755))
@@ -85,7 +91,7 @@ func newLake(t *testing.T, targets ...string) string {
 	return lake
 }
 
-func copyTable(t *testing.T, from, lake, target string) {
+func copyTable(t testing.TB, from, lake, target string) {
 	t.Helper()
 	must(t, os.CopyFS(filepath.Join(lake, target+".lance"), os.DirFS(from)))
 }
@@ -104,19 +110,19 @@ type outcome struct {
 	stdout, stderr string
 }
 
-func sluice(t *testing.T, args ...string) outcome {
+func sluice(t testing.TB, args ...string) outcome {
 	t.Helper()
 	return sluiceWith(t, nil, args...)
 }
 
-func sluiceWith(t *testing.T, env []string, args ...string) outcome {
+func sluiceWith(t testing.TB, env []string, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 	defer cancel()
 	return finish(t, command(ctx, env, args...))
 }
 
-func finish(t *testing.T, c *exec.Cmd) outcome {
+func finish(t testing.TB, c *exec.Cmd) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
@@ -128,7 +134,7 @@ func finish(t *testing.T, c *exec.Cmd) outcome {
 	return outcome{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-func (o outcome) want(t *testing.T, code int, words ...string) {
+func (o outcome) want(t testing.TB, code int, words ...string) {
 	t.Helper()
 	if o.code != code {
 		t.Fatalf("expected exit code %d, got %d: %s%s", code, o.code, o.stdout, o.stderr)
@@ -141,7 +147,7 @@ func (o outcome) want(t *testing.T, code int, words ...string) {
 }
 
 // wantOneLine checks that the error is one line that says who speaks.
-func (o outcome) wantOneLine(t *testing.T) {
+func (o outcome) wantOneLine(t testing.TB) {
 	t.Helper()
 	if strings.Count(o.stderr, "\n") != 1 || !strings.HasPrefix(o.stderr, "sluice: ") || o.stdout != "" {
 		t.Errorf("expected one line on stderr, got %q and %q on stdout", o.stderr, o.stdout)
@@ -149,7 +155,7 @@ func (o outcome) wantOneLine(t *testing.T) {
 }
 
 // fingerprint is everything in a directory: names, kinds and bytes.
-func fingerprint(t *testing.T, dir string) string {
+func fingerprint(t testing.TB, dir string) string {
 	t.Helper()
 	h := sha256.New()
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -165,7 +171,7 @@ func fingerprint(t *testing.T, dir string) string {
 }
 
 // wantMerged checks that the base of a copy of events is what its writers recorded.
-func wantMerged(t *testing.T, lake, target string) {
+func wantMerged(t testing.TB, lake, target string) {
 	t.Helper()
 	base := stock.BaseOf(stock.Table{URI: filepath.Join(lake, target+".lance")})
 	c, err := clients.Compare(t.Context(), stock.File(record), base)
@@ -175,7 +181,7 @@ func wantMerged(t *testing.T, lake, target string) {
 	}
 }
 
-func wantUnmerged(t *testing.T, lake, target string) {
+func wantUnmerged(t testing.TB, lake, target string) {
 	t.Helper()
 	s, err := clients.State(t.Context(), stock.Table{URI: filepath.Join(lake, target+".lance")})
 	must(t, err)
@@ -184,7 +190,7 @@ func wantUnmerged(t *testing.T, lake, target string) {
 	}
 }
 
-func decode[V any](t *testing.T, text string) (v V) {
+func decode[V any](t testing.TB, text string) (v V) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatalf("decode %q: %v", text, err)
@@ -192,7 +198,7 @@ func decode[V any](t *testing.T, text string) (v V) {
 	return v
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
