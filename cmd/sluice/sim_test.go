@@ -78,7 +78,8 @@ func TestSimSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
 		"no range": {"run", "--seeds", "12"}, "a range that falls": {"run", "--seeds", "3..1"},
-		"both": {"run", "--seed", "1", "--seeds", "1..2"}, "no hours": {"run", "--hours", "0"}, "no such profile": {"run", "--profile", "stormy"}, "no until": {"replay", "--until", "x", "y"}, "no trace": {"replay"},
+		"both": {"run", "--seed", "1", "--seeds", "1..2"}, "no hours": {"run", "--hours", "0"}, "hours without end": {"run", "--hours", "1e9"}, "hours that are no number": {"run", "--hours", "NaN"},
+		"the last seed of all": {"run", "--seeds", "18446744073709551614..18446744073709551615"}, "no such profile": {"run", "--profile", "stormy"}, "no until": {"replay", "--until", "x", "y"}, "no trace": {"replay"},
 	} {
 		if _, err := simCommandOf(t, args...); err == nil || !strings.Contains(err.Error(), " ") {
 			t.Errorf("%s: expected an error, got %v", name, err)

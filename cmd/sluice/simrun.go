@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -54,11 +55,14 @@ func simRunCommand() *cobra.Command {
 	return c
 }
 
+// maxHours is how long the faults of one seed may last: a year.
+const maxHours = 8784
+
 // bounds are the first and the last seed.
 func (o simRun) bounds(given bool) (first, last uint64, err error) {
 	switch {
-	case o.hours <= 0:
-		return 0, 0, usagef("--hours is %g; it must be above 0", o.hours)
+	case !(o.hours > 0 && o.hours <= maxHours):
+		return 0, 0, usagef("--hours is %g; it must be above 0, and %d at most", o.hours, maxHours)
 	case o.seeds == "" && !given:
 		now := uint64(time.Now().UnixMilli())
 		return now, now, nil
@@ -70,7 +74,7 @@ func (o simRun) bounds(given bool) (first, last uint64, err error) {
 	a, b, ok := strings.Cut(o.seeds, "..")
 	first, errA := strconv.ParseUint(a, 10, 64)
 	last, errB := strconv.ParseUint(b, 10, 64)
-	if !ok || errA != nil || errB != nil || last < first {
+	if !ok || errA != nil || errB != nil || last < first || last == math.MaxUint64 {
 		return 0, 0, usagef("--seeds is %q; write it as A..B, for example 1..1000", o.seeds)
 	}
 	return first, last, nil
