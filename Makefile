@@ -47,7 +47,7 @@ demo: build .venv ## two real tables, a late commit, a killed engine: on a fresh
 .PHONY: test
 test: .venv ## all tests that need nothing more than the four tools
 	$(GO) test -timeout 10m ./...
-	$(GO) test -timeout 10m -tags planted -run '^TestPlanted' ./sim
+	$(GO) test -timeout 10m -tags planted -run '^TestPlanted' ./sim ./cmd/sluice
 	$(GO) test -timeout 10m -run '^TestFreshSeeds$$' -v ./sim -sim.for $(SIM_FRESH)
 
 .PHONY: test-race

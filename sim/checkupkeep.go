@@ -73,7 +73,7 @@ func (s *shard) named(names []string, st sstable) bool {
 	return slices.Contains(names, "_mem_wal/"+string(s.id)+"/"+s.path(st.generation))
 }
 
-// kept checks a commit that merges nothing: no row and no mark of the table changes.
+// upkeep checks a commit that merges nothing: no row and no mark of the table changes.
 func (c *checks) upkeep(a *attempt) {
 	was := a.table.shown(1)
 	allowed := map[core.Kind]string{core.KindCompact: "ReserveFragments Rewrite CreateIndex", core.KindIndex: "CreateIndex"}[a.engine.exec.Kind]
